@@ -1,0 +1,1 @@
+"""Files and frames of every kind in; cells and keys out."""

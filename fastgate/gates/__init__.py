@@ -1,0 +1,1 @@
+"""The release gates: policies, rules and verdicts."""

@@ -1,0 +1,1 @@
+"""Verdicts as tables, JSON, Markdown and JUnit XML."""

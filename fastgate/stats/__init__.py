@@ -1,0 +1,1 @@
+"""The public statistics, vectorised over cells: arrays or cells in, a named result out."""
