@@ -2,4 +2,55 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fastgate.cells import Cells
+    from fastgate.errors import ArgumentError, DataError, FastgateError, PolicyError
+    from fastgate.frames import pack
+    from fastgate.gates.benchmark.gate import benchmark_gate
+    from fastgate.gates.policy import load_policy
+    from fastgate.gates.result import BenchmarkResult
+    from fastgate.gates.storage import load
+
 __version__ = "0.1.0"
+
+__all__ = [
+    "ArgumentError",
+    "BenchmarkResult",
+    "Cells",
+    "DataError",
+    "FastgateError",
+    "PolicyError",
+    "__version__",
+    "benchmark_gate",
+    "load",
+    "load_policy",
+    "pack",
+    "stats",
+]
+
+_HOMES = {
+    "cells": ("Cells",),
+    "errors": ("ArgumentError", "DataError", "FastgateError", "PolicyError"),
+    "frames": ("pack",),
+    "gates.benchmark.gate": ("benchmark_gate",),
+    "gates.policy": ("load_policy",),
+    "gates.result": ("BenchmarkResult",),
+    "gates.storage": ("load",),
+}
+_MODULES = {name: module for module, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    # Loaded when first used: importing fastgate alone takes a millisecond and loads no numba, polars or pyarrow.
+    if name == "stats":
+        return import_module("fastgate.stats")
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -49,7 +49,9 @@ class Cells:
             array = getattr(self, name)
             if not isinstance(array, np.ndarray) or array.dtype != kind or array.ndim != 1:
                 received = (
-                    f"{array.dtype}, shape {array.shape}" if isinstance(array, np.ndarray) else type(array).__name__
+                    f"{array.dtype}, shape {array.shape}"
+                    if isinstance(array, np.ndarray)
+                    else type(array).__name__
                 )
                 raise ArgumentError(
                     f"Cells.{name} has the wrong type",
@@ -116,7 +118,8 @@ class Cells:
             array = array.combine_chunks() if array.num_chunks != 1 else array.chunk(0)
         kind = array.type
         nested = isinstance(
-            kind, pa.ListType | pa.LargeListType | pa.FixedSizeListType | pa.ListViewType | pa.LargeListViewType
+            kind,
+            pa.ListType | pa.LargeListType | pa.FixedSizeListType | pa.ListViewType | pa.LargeListViewType,
         )
         if not nested:
             return cls.from_arrow(pa.LargeListArray.from_arrays(pa.array([0, len(array)], pa.int64()), array))

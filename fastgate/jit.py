@@ -20,7 +20,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 _REASSOCIATE = {"reassoc", "nsz", "arcp", "contract"}
 
 
-def _compile(signature: str | list[str] | None, fastmath: set[str] | bool) -> Callable[[F], F]:
+def _compile(signature: Any, fastmath: set[str] | bool) -> Callable[[F], F]:
     options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": fastmath}
     arguments = [] if signature is None else [signature]
 
@@ -37,12 +37,12 @@ def _compile(signature: str | list[str] | None, fastmath: set[str] | bool) -> Ca
     return decorate
 
 
-def kernel(signature: str | list[str]) -> Callable[[F], F]:
-    """Compile a loop over cells with strict IEEE arithmetic."""
+def kernel(signature: Any) -> Callable[[F], F]:
+    """Compile a loop over cells with strict IEEE arithmetic, for one numba signature or a list of them."""
     return _compile(signature, False)
 
 
-def reduction(signature: str | list[str]) -> Callable[[F], F]:
+def reduction(signature: Any) -> Callable[[F], F]:
     """Compile a loop whose sums may be reordered for SIMD; NaN and infinity keep their meaning."""
     return _compile(signature, _REASSOCIATE)
 

@@ -10,6 +10,7 @@ import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -81,10 +82,7 @@ def run(
     """
     if n_cells == 0:
         return
-    if isinstance(work, np.ndarray):
-        total = float(work[-1] - work[0]) + 20.0 * n_cells
-    else:
-        total = float(work) * n_cells
+    total = float(work[-1] - work[0]) + 20.0 * n_cells if isinstance(work, np.ndarray) else work * n_cells
     workers = thread_count()
     if workers == 1 or n_cells == 1 or total < _SERIAL_WORK:
         kernel(0, n_cells, *arguments)
@@ -97,6 +95,6 @@ def run(
         cuts = np.linspace(0, n_cells, pieces + 1).astype(np.int64)[1:-1]
     bounds = np.unique(np.concatenate(([0], np.clip(cuts, 0, n_cells), [n_cells]))).tolist()
     pool = _pool(workers)
-    futures = [pool.submit(kernel, start, stop, *arguments) for start, stop in zip(bounds, bounds[1:], strict=False)]
+    futures = [pool.submit(kernel, start, stop, *arguments) for start, stop in pairwise(bounds)]
     for future in futures:
         future.result()

@@ -1,1 +1,9 @@
-"""Files and frames of every kind in; cells and keys out."""
+"""Files, Arrow and other people's frames in; cells with keys out."""
+
+from __future__ import annotations
+
+from fastgate.frames.intake import pack, read_samples
+from fastgate.frames.samples import CaseFaults, CellMoments, Samples, case_faults
+from fastgate.frames.sources import read_frame
+
+__all__ = ["CaseFaults", "CellMoments", "Samples", "case_faults", "pack", "read_frame", "read_samples"]

@@ -14,6 +14,17 @@ ZERO_VAR_DIFF: Final = 4
 PRECISION_LOSS: Final = 5
 NO_DISCORDANT: Final = 6
 NO_ROOT: Final = 7
+INVALID: Final = 8
+DEGENERATE: Final = 9
+SEPARATION: Final = 10
+DISCONNECTED: Final = 11
+PRIOR_DRIVEN: Final = 12
+NOT_CONVERGED: Final = 13
+DOUBTFUL: Final = 14
+NO_EXACT_LAW: Final = 15
+ZERO_DENOMINATOR: Final = 16
+FEW_RESAMPLES: Final = 17
+UNBOUNDED: Final = 18
 
 NAMES: Final = (
     "ok",
@@ -24,4 +35,15 @@ NAMES: Final = (
     "precision_loss",
     "no_discordant",
     "no_root",
+    "invalid",
+    "degenerate",
+    "separation",
+    "disconnected",
+    "prior_driven",
+    "not_converged",
+    "doubtful",
+    "no_exact_law",
+    "zero_denominator",
+    "few_resamples",
+    "unbounded",
 )

@@ -1,0 +1,395 @@
+"""From rows of keys, cases and values, or of keys and lists, to cells."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, Literal
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from fastgate import threads
+from fastgate.cells import Cells
+from fastgate.errors import DataError
+from fastgate.frames.codes import Grouped, code_names, group, pieces_of, place_rows
+from fastgate.frames.columns import key_column, list_column, number_column
+from fastgate.frames.samples import CellMoments, Samples, text_hashes
+
+__all__ = ["TRIAL_RULES", "from_lists", "from_moments", "from_rows"]
+
+Integers = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+TRIAL_RULES: Final = {"refuse": 0, "mean": 1, "median": 2}
+
+# Chunks smaller than this on average cost more than copying them together.
+_CHUNK_ROWS = 1 << 14
+
+
+def from_rows(
+    frame: pl.DataFrame, keys: Sequence[str], values: Sequence[str], trials: str, where: str, textual: bool
+) -> Samples:
+    """Samples from one row a case: the shapes *runs* and *pairs*.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+        With the columns `keys`, ``case``, perhaps ``trial``, and `values`.
+    keys, values : sequence of str
+        The columns that name a cell, and one (runs) or two (pairs) of measurements.
+    trials : str
+        A name in `TRIAL_RULES`.
+    where : str
+        The source's name, for messages.
+    textual : bool
+        Whether numbers are written as text.
+    """
+    from fastgate.kernels import grouping
+
+    frame = _few_chunks(frame)
+    numbers = [number_column(frame[name], name, where, textual=textual) for name in values]
+    named = [name for name in (*keys, "case", "trial") if name in frame.columns]
+    columns = {name: key_column(frame[name], name, where) for name in named}
+    pieces = pieces_of([*columns.values(), *numbers])
+    groups = _cells(columns, keys, pieces)
+    case, case_names = code_names(columns["case"], pieces)
+    ordering = [case]
+    if "trial" in columns:
+        ordering.append(code_names(columns["trial"], pieces)[0])
+    offsets, entries, measured = place_rows(groups.coded, ordering, numbers, pieces)
+    threads.run(grouping.sort_cells, len(groups), offsets, entries, measured, work=offsets)
+    if "trial" in columns:
+        offsets, entries, measured = _average(
+            offsets, entries, measured, ordering[1].size, TRIAL_RULES[trials]
+        )
+    return _samples(
+        _index(groups),
+        tuple(Cells(column, offsets) for column in measured),
+        entries,
+        case_names,
+        _repeats(offsets, entries),
+        frame.height,
+    )
+
+
+def _few_chunks(frame: pl.DataFrame) -> pl.DataFrame:
+    chunks = max(frame.n_chunks("all"))
+    return frame.rechunk() if chunks > 16 + frame.height // _CHUNK_ROWS else frame
+
+
+def _cells(columns: dict[str, pl.Series], keys: Sequence[str], pieces: list[tuple[int, int]]) -> Grouped:
+    """The cells; candidates and baselines are builds both, and share their names."""
+    kinds = [("candidate", "baseline"), ("build",), ("suite",), ("kpi",)]
+    return group({name: columns[name] for name in keys}, [kind for kind in kinds if kind[0] in keys], pieces)
+
+
+def _index(groups: Grouped) -> pl.DataFrame:
+    index = pl.DataFrame(list(groups.keys.values()))
+    if "candidate" in index.columns:
+        n = index.height
+        index = index.with_columns(
+            candidate_cell=pl.Series(np.arange(n)), baseline_cell=pl.Series(np.arange(n, 2 * n))
+        )
+    return index
+
+
+def _average(
+    offsets: Integers, entries: Integers, measured: Floats, n_trials: int, rule: int
+) -> tuple[Integers, Integers, Floats]:
+    from fastgate.kernels import grouping
+
+    n_cells = offsets.size - 1
+    sizes = np.empty(n_cells, np.int64)
+    threads.run(
+        grouping.average_trials, n_cells, offsets, n_trials, rule, entries, measured, sizes, work=2 * offsets
+    )
+    kept = np.concatenate([[0], np.cumsum(sizes)])
+    if kept[-1] == entries.size:
+        return offsets, entries, measured
+    new_entries = np.empty(kept[-1], np.int64)
+    new_measured = np.empty((measured.shape[0], kept[-1]), np.float64)
+    threads.run(
+        grouping.compact, n_cells, offsets, entries, measured, kept, new_entries, new_measured, work=offsets
+    )
+    return kept, new_entries, new_measured
+
+
+def _repeats(offsets: Integers, entries: Integers) -> Integers:
+    from fastgate.kernels import grouping
+
+    repeats = np.empty(offsets.size - 1, np.int64)
+    threads.run(grouping.count_repeats, repeats.size, offsets, entries, repeats, work=offsets)
+    return repeats
+
+
+def _samples(
+    index: pl.DataFrame,
+    parts: tuple[Cells, ...],
+    cases: Integers | None,
+    case_names: pl.Series,
+    duplicates: Integers,
+    n_rows: int,
+) -> Samples:
+    from fastgate.kernels.fingerprint import sum_hashes
+
+    fingerprints = pl.Series([None] * index.height, dtype=pl.UInt64)
+    if cases is not None:
+        sums = np.empty(index.height, np.uint64)
+        offsets = parts[0].offsets
+        threads.run(sum_hashes, sums.size, offsets, cases, text_hashes(case_names), sums, work=offsets)
+        fingerprints = pl.Series(sums)
+    index = index.with_columns(
+        n_duplicates=pl.Series(duplicates.astype(np.uint32)), case_fingerprint=fingerprints
+    )
+    shape: Literal["runs", "pairs"] = "pairs" if "candidate" in index.columns else "runs"
+    return Samples(shape, index, parts, cases, case_names, None, n_rows)
+
+
+def from_lists(frame: pl.DataFrame, keys: Sequence[str], values: Sequence[str], where: str) -> Samples:
+    """Samples from one row a cell with its values in a list: the packed shapes.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+        With the columns `keys` and `values`, perhaps ``cases``.
+    keys, values : sequence of str
+        The columns that name a cell, and one (runs) or two (pairs) of lists.
+    where : str
+        The source's name, for messages.
+
+    Notes
+    -----
+    Values of float64 without nulls, in one chunk, in rows sorted by their keys, are used where they lie; otherwise
+    they are copied once. Rows with the same keys become one cell: parts of it, if their cases differ, else
+    duplicates; without case ids, duplicates always.
+    """
+    columns = {name: key_column(frame[name], name, where) for name in keys}
+    pieces = pieces_of(list(columns.values()))
+    groups = _cells(columns, keys, pieces)
+    rows = groups.coded.every(pieces)
+    ordered = bool(np.all(rows[1:] > rows[:-1]))
+    order = np.arange(rows.size) if ordered else np.argsort(rows, kind="stable")
+    lists = [_chunks(list_column(frame[name], name, where), name, where) for name in values]
+    sizes = [np.concatenate([chunk.sizes for chunk in chunks]) for chunks in lists]
+    cases, case_names = None, pl.Series(dtype=pl.String)
+    if "cases" in frame.columns:
+        cases, case_names, lengths = _case_codes(list_column(frame["cases"], "cases", where), where)
+        for name, size in zip(values, sizes, strict=True):
+            _same_lengths(lengths, size, name, where)
+        cases = _arrange([(cases, np.concatenate([[0], np.cumsum(lengths)]))], lengths, order, ordered)
+    parts = tuple(
+        Cells(
+            _arrange([(chunk.values, chunk.offsets) for chunk in chunks], size, order, ordered),
+            _cell_offsets(size[order], rows[order], len(groups)),
+        )
+        for chunks, size in zip(lists, sizes, strict=True)
+    )
+    if cases is not None:
+        parts, cases = _sorted(parts, cases)
+        duplicates = _repeats(parts[0].offsets, cases)
+    else:
+        parts, duplicates = _merged(parts, sizes, rows)
+    return _samples(_index(groups), parts, cases, case_names, duplicates, frame.height)
+
+
+def _chunks(column: pl.Series, name: str, where: str) -> list[Cells]:
+    inner = column.dtype.inner  # type: ignore[attr-defined]
+    empty = column.explode().head(0) if inner == pl.Null else pl.Series(dtype=inner)
+    number_column(empty, name, where)
+    return [Cells.from_arrow(chunk.to_arrow()) for chunk in column.get_chunks()]
+
+
+def _arrange(
+    chunks: list[tuple[npt.NDArray[np.generic], Integers]], sizes: Integers, order: Integers, ordered: bool
+) -> npt.NDArray[np.generic]:
+    from fastgate.kernels import grouping
+
+    if ordered and len(chunks) == 1:
+        values, offsets = chunks[0]
+        return values[offsets[0] : offsets[-1]]
+    places = np.empty(sizes.size, np.int64)
+    places[order] = np.cumsum(sizes[order]) - sizes[order]
+    out = np.empty(int(sizes.sum()), chunks[0][0].dtype)
+    first = 0
+    for values, offsets in chunks:
+        n = offsets.size - 1
+        threads.run(grouping.spread, n, offsets, values, places[first : first + n], out, work=offsets)
+        first += n
+    return out
+
+
+def _cell_offsets(sizes: Integers, cells: Integers, n_cells: int) -> Integers:
+    """Where cells begin, from the sizes and (sorted) cells of rows."""
+    ends = np.cumsum(sizes)
+    last = np.searchsorted(cells, np.arange(n_cells), side="right") - 1
+    return np.concatenate([[0], ends[last]])
+
+
+def _case_codes(column: pl.Series, where: str) -> tuple[Integers, pl.Series, Integers]:
+    lengths = column.list.len().fill_null(0).cast(pl.Int64).to_numpy()
+    flat = column.filter(column.list.len() > 0) if lengths.size and lengths.min() == 0 else column
+    flat = key_column(flat.explode().rename("cases"), "cases", where)
+    if len(flat) == 0:
+        return np.empty(0, np.int64), pl.Series(dtype=pl.String), lengths
+    pieces = pieces_of([flat])
+    coded, names = code_names(flat, pieces)
+    return coded.every(pieces), names, lengths
+
+
+def _same_lengths(cases: Integers, values: Integers, name: str, where: str) -> None:
+    unequal = np.flatnonzero(cases != values)
+    if unequal.size:
+        row = int(unequal[0])
+        raise DataError(
+            f"the lists 'cases' and {name!r} are not of the same length",
+            expected="one case id for each value",
+            received=f"{cases[row]} cases and {values[row]} values in row {row + 1}"
+            + (f", and {unequal.size - 1} more rows" if unequal.size > 1 else ""),
+            where=where,
+        )
+
+
+def _sorted(parts: tuple[Cells, ...], cases: Integers) -> tuple[tuple[Cells, ...], Integers]:
+    """The cells with their entries in the order of their cases; untouched if they are already."""
+    from fastgate.kernels import grouping
+
+    offsets = parts[0].offsets
+    unsorted = np.empty(offsets.size - 1, np.int8)
+    threads.run(grouping.find_unsorted, unsorted.size, offsets, cases, unsorted, work=offsets)
+    if not unsorted.any():
+        return parts, cases
+    entries = cases.copy()
+    measured = np.stack([part.values for part in parts])
+    threads.run(grouping.sort_cells, unsorted.size, offsets, entries, measured, work=5 * offsets)
+    return tuple(Cells(column, offsets) for column in measured), entries
+
+
+def _merged(
+    parts: tuple[Cells, ...], sizes: list[Integers], rows: Integers
+) -> tuple[tuple[Cells, ...], Integers]:
+    """Cells without case ids: how many values came from a second row, and these cells sorted by value."""
+    from fastgate.kernels import grouping
+
+    n_cells = len(parts[0])
+    surplus = np.bincount(rows, minlength=n_cells) - 1
+    duplicates = surplus.astype(np.int64)
+    if not surplus.any():
+        return parts, duplicates
+    faulty = np.flatnonzero(surplus)
+    merged = []
+    for part, size in zip(parts, sizes, strict=True):
+        largest = np.zeros(n_cells, np.int64)
+        np.maximum.at(largest, rows, size)
+        duplicates[faulty] = np.maximum(duplicates, part.sizes - largest)[faulty]
+        # Equal keys are sorted by value: what the cell holds then does not depend on the order of its rows.
+        entries = np.arange(part.values.size)
+        for cell in faulty.tolist():
+            entries[part.offsets[cell] : part.offsets[cell + 1]] = 0
+        measured = part.values.copy()[np.newaxis]
+        threads.run(grouping.sort_cells, n_cells, part.offsets, entries, measured, work=part.offsets)
+        merged.append(Cells(measured[0], part.offsets))
+    return tuple(merged), duplicates
+
+
+def from_moments(frame: pl.DataFrame, keys: Sequence[str], spread: str, where: str, textual: bool) -> Samples:
+    """Samples of which only the moments are known: the shape *moments*.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+        With the columns `keys`, ``n``, ``mean`` and `spread`, perhaps ``n_missing``, ``min``, ``max``, ``case_fingerprint``.
+    keys : sequence of str
+    spread : {"m2", "variance", "sd", "std"}
+        The column with the sum of squared deviations, the variance (of divisor n − 1) or its root.
+    where : str
+        The source's name, for messages.
+    textual : bool
+        Whether numbers are written as text.
+    """
+    columns = {name: key_column(frame[name], name, where) for name in keys}
+    pieces = pieces_of(list(columns.values()))
+    groups = _cells(columns, keys, pieces)
+    index = _index(groups)
+    rows = groups.coded.every(pieces)
+    first = groups.first_rows
+    surplus = np.bincount(rows, minlength=len(groups)) - 1
+
+    def numbers(name: str) -> Floats:
+        column = number_column(frame[name], name, where, textual=textual)
+        return np.asarray(column.gather(first).to_numpy(), np.float64)
+
+    n = _counts(frame, "n", where, textual)[first]
+    missing = (
+        _counts(frame, "n_missing", where, textual)[first]
+        if "n_missing" in frame.columns
+        else np.zeros_like(n)
+    )
+    mean, m2 = numbers("mean"), _sum_of_squares(frame, spread, where, textual)[first]
+    m2 = np.where((n == 1) & np.isnan(m2), 0.0, m2)
+    constant = m2 == 0.0
+    if "min" in frame.columns and "max" in frame.columns:
+        least, most = numbers("min"), numbers("max")
+        constant = np.where(np.isnan(least) | np.isnan(most), constant, least == most)
+    # Two rows for one cell cannot both be it, and need not be parts of it: no value of theirs may count.
+    broken = surplus > 0
+    mean, m2 = np.where(broken, np.nan, mean), np.where(broken, np.nan, m2)
+    n = np.where(
+        broken, np.bincount(rows, _counts(frame, "n", where, textual), len(groups)).astype(np.int64), n
+    )
+    missing = np.where(broken, 0, missing)
+    constant = constant & ~broken
+    fingerprints = pl.Series([None] * index.height, dtype=pl.UInt64)
+    if "case_fingerprint" in frame.columns:
+        given = frame["case_fingerprint"]
+        if given.dtype not in (pl.UInt64, pl.Int64, pl.UInt32, pl.Int32):
+            raise DataError(
+                "the column 'case_fingerprint' holds no fingerprints",
+                expected="integers of up to 64 bits",
+                received=str(given.dtype),
+                where=where,
+            )
+        fingerprints = given.cast(pl.UInt64, wrap_numerical=True).gather(first)
+        fingerprints = (
+            fingerprints.to_frame("f").select(pl.when(pl.Series(~broken)).then(pl.col("f"))).to_series()
+        )
+    index = index.with_columns(
+        n_duplicates=pl.Series(surplus.astype(np.uint32)), case_fingerprint=fingerprints
+    )
+    moments = CellMoments(n, missing, mean, m2, np.asarray(constant, np.bool_))
+    return Samples("runs", index, (), None, pl.Series(dtype=pl.String), moments, frame.height)
+
+
+def _counts(frame: pl.DataFrame, name: str, where: str, textual: bool) -> Integers:
+    column = number_column(frame[name], name, where, textual=textual)
+    bad = (
+        column.is_null() | column.is_nan() | (column < 0) | (column != column.floor()) | column.is_infinite()
+    )
+    if bad.any():
+        row = int(bad.arg_true()[0])
+        raise DataError(
+            f"the column {name!r} does not hold counts",
+            expected="whole numbers of 0 or more in every row",
+            received=f"{frame[name][row]} in row {row + 1}",
+            where=where,
+        )
+    return np.asarray(column.cast(pl.Int64).to_numpy(), np.int64)
+
+
+def _sum_of_squares(frame: pl.DataFrame, spread: str, where: str, textual: bool) -> Floats:
+    column = number_column(frame[spread], spread, where, textual=textual)
+    given = np.asarray(column.to_numpy(), np.float64)
+    if np.any(given < 0):
+        row = int(np.flatnonzero(given < 0)[0])
+        raise DataError(
+            f"the column {spread!r} is negative",
+            expected="0 or more",
+            received=f"{given[row]} in row {row + 1}",
+            where=where,
+            hint="sum((x - mean)^2) computed as sum(x^2) - n * mean^2 cancels; use the engine's variance function",
+        )
+    if spread == "m2":
+        return given
+    n = _counts(frame, "n", where, textual)
+    variance = given if spread == "variance" else given * given
+    return np.asarray(np.where(n > 1, variance * (n - 1), np.where(np.isnan(variance), 0.0, variance * 0.0)))

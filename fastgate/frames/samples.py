@@ -1,0 +1,225 @@
+"""Samples: measurements as cells with keys, in one canonical order."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from fastgate import threads
+from fastgate.cells import Cells
+from fastgate.errors import ArgumentError
+
+__all__ = ["CaseFaults", "CellMoments", "Samples", "case_faults", "text_hashes"]
+
+Integers = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+
+class CellMoments(NamedTuple):
+    """The moments of each cell, as they were given.
+
+    Attributes
+    ----------
+    n : ndarray of int64
+        The number of values.
+    n_missing : ndarray of int64
+        The number of missing values beside them.
+    mean : ndarray of float64
+        NaN where unknown.
+    m2 : ndarray of float64
+        The sum of squared deviations from the mean; NaN where unknown.
+    constant : ndarray of bool
+        Whether all values are the same: smallest equals largest where these were given, else ``m2 == 0``.
+    """
+
+    n: Integers
+    n_missing: Integers
+    mean: Floats
+    m2: Floats
+    constant: npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """Cells with their keys.
+
+    Parameters
+    ----------
+    shape : {"runs", "pairs"}
+        How cells are keyed: ``"runs"``, each build was measured once and row i of `index` is cell i; ``"pairs"``, a
+        row is a candidate with its own measurement of the baseline: two cells.
+    index : polars.DataFrame
+        Sorted by its keys. Keys are ``Enum`` columns whose categories are the names in sorted order. Runs: ``build,
+        suite, kpi``; pairs: ``candidate, baseline, suite, kpi`` and the numbers of their cells, ``candidate_cell`` and
+        ``baseline_cell`` (Int64). Then ``n_duplicates`` (UInt32): entries that repeat a case of the cell, which make it
+        useless; and ``case_fingerprint`` (UInt64): the sum modulo 2⁶⁴ of the XXH64 of the case ids' UTF-8, null
+        where cases have no ids. Two cells have the same cases if it and their numbers of entries agree.
+    parts : tuple of Cells
+        The values; NaN is a missing value. Runs: one, parallel to `index`. Pairs: two, the candidates' and the baselines',
+        each parallel to `index`; cells are numbered through both, so that ``baseline_cell`` begins at the number of rows.
+        Empty when only moments are known.
+    cases : ndarray of int64 or None
+        Parallel to the values of each part: the case's position in `case_names`. Strictly increasing within a
+        cell except where a case is repeated. None when cases have no ids.
+    case_names : polars.Series of String
+        The ids of the cases, sorted.
+    moments : CellMoments or None
+        Parallel to `index`, when only moments are known.
+    n_rows : int
+        The number of rows of the source.
+    """
+
+    shape: Literal["runs", "pairs"]
+    index: pl.DataFrame
+    parts: tuple[Cells, ...]
+    cases: Integers | None
+    case_names: pl.Series
+    moments: CellMoments | None
+    n_rows: int
+
+    @property
+    def n_cells(self) -> int:
+        """The number of cells: the rows of `index`, twice that for pairs."""
+        return self.index.height * (2 if self.shape == "pairs" else 1)
+
+    @cached_property
+    def values(self) -> Cells | None:
+        """All cells in one; for pairs this copies them, once."""
+        if len(self.parts) < 2:
+            return self.parts[0] if self.parts else None
+        first, second = self.parts
+        lengths = np.concatenate([first.sizes, second.sizes])
+        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        return Cells(np.concatenate([first.values, second.values]), offsets)
+
+    def cell_cases(self, cell: int) -> Integers:
+        """The case codes of one cell, parallel to its values; none where cases have no ids."""
+        if not 0 <= cell < self.n_cells:
+            raise ArgumentError(
+                "there is no such cell", expected=f"0 to {self.n_cells - 1}", received=str(cell)
+            )
+        if self.cases is None:
+            return np.empty(0, np.int64)
+        offsets = self.parts[cell // self.index.height].offsets
+        row = cell % self.index.height
+        return self.cases[offsets[row] : offsets[row + 1]]
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A digest of all keys, cases and values, as 64 hexadecimal digits.
+
+        Whatever order, file format or shape (long or packed) brings the same content, brings the same fingerprint. A
+        cell enters it by 64 bits that no accident, but an adversary could, keep.
+        """
+        from fastgate.kernels.fingerprint import digest_cells
+
+        digest = hashlib.sha256(f"fastgate samples 1 {self.shape}".encode())
+        for name in self.index.columns:
+            column = self.index[name]
+            if isinstance(column.dtype, pl.Enum):
+                data, offsets = _utf8(column.dtype.categories)
+                digest.update(offsets.tobytes())
+                digest.update(data.tobytes())
+                column = column.to_physical()
+            digest.update(column.fill_null(0).cast(pl.UInt64).to_numpy().tobytes())
+        hashes = np.zeros(0, np.uint64) if self.cases is None else text_hashes(self.case_names)
+        for part in self.parts:
+            digests = np.empty(len(part), np.uint64)
+            cases = np.empty(0, np.int64) if self.cases is None else self.cases
+            threads.run(
+                digest_cells, len(part), part.offsets, part.values, cases, hashes, digests, work=part.offsets
+            )
+            digest.update(part.sizes.tobytes())
+            digest.update(digests.tobytes())
+        for array in self.moments or ():
+            canonical = np.where(np.isnan(array), np.nan, array) if array.dtype.kind == "f" else array
+            digest.update(canonical.tobytes())
+        return digest.hexdigest()
+
+
+def _utf8(texts: pl.Series) -> tuple[npt.NDArray[np.uint8], Integers]:
+    """The bytes of all texts, one after the other, and where each begins."""
+    array = texts.rechunk().to_arrow(compat_level=pl.CompatLevel.oldest())
+    _, offsets, data = array.buffers()
+    starts = np.frombuffer(offsets, np.int64)[array.offset : array.offset + len(array) + 1]
+    everything = np.frombuffer(data, np.uint8) if data is not None and data.size else np.empty(0, np.uint8)
+    return everything[starts[0] : starts[-1]], starts - starts[0]
+
+
+def text_hashes(texts: pl.Series) -> npt.NDArray[np.uint64]:
+    """XXH64 (seed 0) of each text's UTF-8: the same in every process, partition and version."""
+    from fastgate.kernels.fingerprint import hash_texts
+
+    hashes = np.empty(len(texts), np.uint64)
+    if len(texts):
+        data, offsets = _utf8(texts)
+        threads.run(hash_texts, len(texts), data, offsets, hashes, work=30.0)
+    return hashes
+
+
+class CaseFaults(NamedTuple):
+    """What keeps two cells from being compared case by case; the ids are sorted.
+
+    Attributes
+    ----------
+    missing_in_candidate : list of str
+        Cases that only the baseline has.
+    missing_in_baseline : list of str
+        Cases that only the candidate has.
+    duplicated_in_candidate, duplicated_in_baseline : list of str
+        Cases that the cell has more than once.
+    """
+
+    missing_in_candidate: list[str]
+    missing_in_baseline: list[str]
+    duplicated_in_candidate: list[str]
+    duplicated_in_baseline: list[str]
+
+
+def case_faults(samples: Samples, candidate_cell: int, baseline_cell: int) -> CaseFaults:
+    """The cases that two cells do not share or have more than once.
+
+    Parameters
+    ----------
+    samples : Samples
+    candidate_cell, baseline_cell : int
+        Numbers of cells: for runs, rows of ``samples.index``; for pairs, as in its columns of these names.
+
+    Returns
+    -------
+    CaseFaults
+        Empty lists where there is no fault, or where cases have no ids.
+
+    Raises
+    ------
+    ArgumentError
+        When there is no such cell.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from fastgate.frames import read_samples
+    >>> samples = read_samples(pl.DataFrame({
+    ...     "build": ["base", "base", "new", "new"], "suite": "s", "kpi": "k",
+    ...     "case": ["a", "b", "b", "c"], "value": [1.0, 2.0, 3.0, 4.0]}))
+    >>> case_faults(samples, 1, 0)
+    CaseFaults(missing_in_candidate=['a'], missing_in_baseline=['c'], duplicated_in_candidate=[], duplicated_in_baseline=[])
+    """
+    candidate = samples.cell_cases(candidate_cell)
+    baseline = samples.cell_cases(baseline_cell)
+
+    def ids(codes: Integers) -> list[str]:
+        return samples.case_names.gather(codes).to_list() if codes.size else []
+
+    return CaseFaults(
+        ids(np.setdiff1d(baseline, candidate)),
+        ids(np.setdiff1d(candidate, baseline)),
+        ids(np.unique(candidate[1:][candidate[1:] == candidate[:-1]])),
+        ids(np.unique(baseline[1:][baseline[1:] == baseline[:-1]])),
+    )

@@ -1,0 +1,301 @@
+"""Every candidate against every baseline on every suite and KPI: the statistics, before any rule."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from fastgate.cells import Cells
+from fastgate.gates import reasons
+from fastgate.gates.verdict import STATUSES, Direction, Role, Status
+from fastgate.kernels.status import NONFINITE
+
+if TYPE_CHECKING:
+    from fastgate.frames.samples import Samples
+    from fastgate.gates.benchmark.policy import BenchmarkRules
+    from fastgate.kernels.records import MomentArrays, PairedArrays, WelchArrays
+
+__all__ = ["compare", "rule_table"]
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+
+def rule_table(rules: BenchmarkRules) -> pl.DataFrame:
+    """One row per (suite, KPI), in the policy's order.
+
+    Returns
+    -------
+    DataFrame
+        suite, kpi, direction, role, margin (null where the guard has none), not_worse, min_cases.
+    """
+    rows = [
+        (
+            suite.name,
+            kpi,
+            suite.directions[kpi],
+            "guard" if kpi in suite.guards else "decides" if kpi in suite.deciding_kpis else "shown",
+            suite.guards.get(kpi),
+            kpi in suite.not_worse,
+            suite.min_cases,
+        )
+        for suite in rules.suites.values()
+        for kpi in suite.kpis
+    ]
+    schema: dict[str, Any] = {
+        "suite": pl.Enum(list(rules.suites)),
+        "kpi": pl.Enum(list(dict.fromkeys(row[1] for row in rows))),
+        "direction": Direction,
+        "role": Role,
+        "margin": pl.Float64,
+        "not_worse": pl.Boolean,
+        "min_cases": pl.Int64,
+    }
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def _cell_numbers(
+    samples: Samples, table: pl.DataFrame, candidates: Sequence[str], baselines: Sequence[str]
+) -> tuple[Integers, Integers]:
+    """The cells of each comparison, in the order candidate, baseline, (suite, KPI); −1 where there is none."""
+    number = table.select(pl.col("suite", "kpi").cast(pl.String)).with_row_index("rule")
+    index = (
+        samples.index.with_row_index("cell")
+        .with_columns(pl.col("suite", "kpi").cast(pl.String))
+        .join(number, on=["suite", "kpi"])
+    )
+
+    def positions(column: str, names: Sequence[str]) -> pl.Expr:
+        numbers = range(len(names))
+        return (
+            pl.col(column)
+            .cast(pl.String)
+            .replace_strict(list(names), list(numbers), default=None, return_dtype=pl.Int64)
+        )
+
+    shape = (len(candidates), len(baselines), table.height)
+    if samples.shape == "pairs":
+        found = index.with_columns(
+            c=positions("candidate", candidates), b=positions("baseline", baselines)
+        ).drop_nulls(["c", "b"])
+        where = tuple(found[name].to_numpy() for name in ("c", "b", "rule"))
+        sides = []
+        for column in ("candidate_cell", "baseline_cell"):
+            cells = np.full(shape, -1, np.int64)
+            cells[where] = found[column].to_numpy()
+            sides.append(cells.ravel())
+        return sides[0], sides[1]
+
+    def lookup(names: Sequence[str]) -> Integers:
+        found = index.with_columns(position=positions("build", names)).drop_nulls("position")
+        cells = np.full((len(names), table.height), -1, np.int64)
+        cells[found["position"].to_numpy(), found["rule"].to_numpy()] = found["cell"].to_numpy()
+        return cells
+
+    candidate_cell = np.broadcast_to(lookup(candidates)[:, None, :], shape)
+    baseline_cell = np.broadcast_to(lookup(baselines)[None, :, :], shape)
+    return candidate_cell.ravel(), baseline_cell.ravel()
+
+
+def _moments(samples: Samples) -> MomentArrays:
+    """The moments of every cell, in the order of their numbers."""
+    from fastgate.stats.summary import cell_moments, moments_arrays, moments_from_summary
+
+    if samples.moments is not None:
+        given = samples.moments
+        extremes = np.where(given.constant, 0.0, np.nan)
+        summary = moments_from_summary(
+            given.n, given.mean, m2=given.m2, n_missing=given.n_missing, minimum=extremes, maximum=extremes
+        )
+        return cell_moments(summary, "samples")[0]
+    parts = [moments_arrays(part.values, part.offsets) for part in samples.parts]
+    return parts[0] if len(parts) == 1 else type(parts[0])(*map(np.concatenate, zip(*parts, strict=True)))
+
+
+def _of(cells: npt.NDArray[Any], numbers: Integers) -> Any:
+    """A figure of the cells with these numbers; 0 where there is no cell (−1)."""
+    return np.where(numbers < 0, np.zeros(1, cells.dtype), cells[numbers])
+
+
+def compare(samples: Samples, rules: BenchmarkRules, candidates: Sequence[str]) -> pl.DataFrame:
+    """The statistics of every comparison that the policy asks for.
+
+    Parameters
+    ----------
+    samples : Samples
+        The measurements.
+    rules : BenchmarkRules
+        The policy as applied.
+    candidates : sequence of str
+        The builds to judge, in the order shown.
+
+    Returns
+    -------
+    DataFrame
+        One row per candidate, baseline, suite and KPI, in this order. Columns: the keys, `rule_table`'s, sizes,
+        means, the deciding test (statistic, df, pvalue, delta and its interval, effect sizes, status), the
+        other test's p-value and the correlation, ``faults`` (a mask of reasons). Undefined figures are NaN.
+    """
+    from fastgate.stats.summary import mean_arrays
+    from fastgate.stats.ttest import welch_arrays
+
+    table = rule_table(rules)
+    candidate_cell, baseline_cell = _cell_numbers(samples, table, candidates, rules.baselines)
+    moments = _moments(samples)
+    missing = (candidate_cell < 0) | (baseline_cell < 0)
+    sides = _Sides(samples, moments, candidate_cell, baseline_cell, missing)
+
+    welch = welch_arrays(moments, candidate_cell, baseline_cell, "two-sided", rules.confidence_level, True)
+    aligned = _aligned(sides)
+    paired = _paired(sides, aligned, rules)
+    test: WelchArrays | PairedArrays = paired if rules.test == "paired" else welch
+    status = np.where(missing, STATUSES.index("missing_cell"), test.status).astype(np.uint8)
+    names = _key_columns(table, candidates, rules.baselines)
+    mean = mean_arrays(moments)
+    return pl.DataFrame(
+        {
+            **names,
+            "n_candidate": _of(moments.n, candidate_cell),
+            "n_baseline": _of(moments.n, baseline_cell),
+            "n_missing_candidate": _of(moments.n_missing, candidate_cell),
+            "n_missing_baseline": _of(moments.n_missing, baseline_cell),
+            "mean_candidate": np.where(candidate_cell < 0, np.nan, mean[candidate_cell]),
+            "mean_baseline": np.where(baseline_cell < 0, np.nan, mean[baseline_cell]),
+            "delta": test.delta,
+            "ci_low": test.ci_low,
+            "ci_high": test.ci_high,
+            "half_width": (test.ci_high - test.ci_low) / 2,
+            "standard_error": test.standard_error,
+            "statistic": test.statistic,
+            "df": test.df,
+            "pvalue": test.pvalue,
+            "welch_pvalue": welch.pvalue,
+            "paired_pvalue": paired.pvalue,
+            "correlation": paired.correlation,
+            "cohens_d": test.cohens_d,
+            "hedges_g": test.hedges_g,
+            "cohens_dz": paired.cohens_dz,
+            "status": pl.Series(status, dtype=pl.UInt8).cast(Status),
+            "faults": _faults(sides, aligned, paired, rules, names["min_cases"].to_numpy()),
+        }
+    )
+
+
+class _Sides(NamedTuple):
+    """The two cells of each comparison; the last cell is empty and stands for one that is missing."""
+
+    samples: Samples
+    moments: MomentArrays
+    candidate: Integers
+    baseline: Integers
+    missing: Flags
+
+
+def _key_columns(
+    table: pl.DataFrame, candidates: Sequence[str], baselines: Sequence[str]
+) -> dict[str, pl.Series]:
+    n = len(candidates) * len(baselines) * table.height
+    candidate = np.repeat(np.arange(len(candidates), dtype=np.uint32), len(baselines) * table.height)
+    baseline = np.resize(np.repeat(np.arange(len(baselines), dtype=np.uint32), table.height), n)
+    rule = np.resize(np.arange(table.height, dtype=np.uint32), n)
+    return {
+        "candidate": pl.Series(candidate).cast(pl.Enum(candidates)),
+        "baseline": pl.Series(baseline).cast(pl.Enum(baselines)),
+        **{name: table[name].gather(rule) for name in table.columns},
+    }
+
+
+def _per_cell(samples: Samples, column: str) -> npt.NDArray[Any] | None:
+    """A column of the index by cell number; None where it is unknown. Both cells of a pair have the same cases."""
+    figures = samples.index[column]
+    if figures.null_count() and figures.null_count() == figures.len():
+        return None
+    array = figures.fill_null(0).to_numpy()
+    return np.concatenate([array] * len(samples.parts)) if len(samples.parts) > 1 else array
+
+
+def _aligned(sides: _Sides) -> Flags:
+    """Whether both cells are known to hold the same cases in the same order."""
+    samples = sides.samples
+    total = sides.moments.n + sides.moments.n_missing
+    same_size = (_of(total, sides.candidate) == _of(total, sides.baseline)) & ~sides.missing
+    fingerprint = _per_cell(samples, "case_fingerprint")
+    if fingerprint is None:
+        # Without case ids only the two lists of one row are known to belong together.
+        return np.asarray(same_size & (samples.shape == "pairs"))
+    return np.asarray(same_size & (_of(fingerprint, sides.candidate) == _of(fingerprint, sides.baseline)))
+
+
+def _paired(sides: _Sides, aligned: Flags, rules: BenchmarkRules) -> PairedArrays:
+    """The paired test where cases align; without `require_same_cases`, of the cases in common elsewhere."""
+    from fastgate.frames.matching import common_cases
+    from fastgate.stats.ttest import paired_arrays
+
+    samples = sides.samples
+    cells = samples.values or Cells(np.empty(0), np.zeros(1, np.int64))
+    usable = aligned & (len(cells) > 0)
+    candidate, baseline = np.where(usable, sides.candidate, -1), np.where(usable, sides.baseline, -1)
+    level = rules.confidence_level
+    result = paired_arrays(cells.values, cells.offsets, candidate, baseline, "two-sided", level, True)
+    others = np.flatnonzero(~aligned & ~sides.missing)
+    if rules.require_same_cases or samples.cases is None or not others.size:
+        return result
+    common = common_cases(samples, sides.candidate[others], sides.baseline[others])
+    even = np.arange(0, 2 * others.size, 2)
+    partial = paired_arrays(common.values, common.offsets, even, even + 1, "two-sided", level, True)
+    columns: list[npt.NDArray[Any]] = [*result]
+    for column, part in zip(columns, partial, strict=True):
+        column[others] = part
+    return result
+
+
+def _faults(
+    sides: _Sides, aligned: Flags, paired: PairedArrays, rules: BenchmarkRules, min_cases: Integers
+) -> npt.NDArray[np.uint32]:
+    """The faults of each comparison, as a mask of reasons."""
+    moments = sides.moments
+    present = ~sides.missing
+
+    def either(flags: Flags) -> Flags:
+        return np.asarray(present & (_of(flags, sides.candidate) | _of(flags, sides.baseline)))
+
+    total = moments.n + moments.n_missing
+    if rules.test == "paired":
+        smaller = paired.n
+        share = paired.n_missing / np.maximum(paired.n + paired.n_missing, 1)
+    else:
+        lost = moments.n_missing / np.maximum(total, 1)
+        share = np.maximum(_of(lost, sides.candidate), _of(lost, sides.baseline))
+        smaller = np.minimum(_of(moments.n, sides.candidate), _of(moments.n, sides.baseline))
+    fingerprint = _per_cell(sides.samples, "case_fingerprint")
+    verifiable = fingerprint is not None or rules.test == "paired"
+    if rules.require_same_cases and verifiable:
+        unpaired = ~aligned
+    elif rules.require_same_cases:
+        # Nobody can tell which cases they are; a different number of them is still a different set.
+        unpaired = _of(total, sides.candidate) != _of(total, sides.baseline)
+    else:
+        # Welch's test needs no pairs; the paired test takes the cases in common, which case ids must tell.
+        unpaired = ~aligned & (rules.test == "paired" and sides.samples.cases is None)
+    duplicates = _per_cell(sides.samples, "n_duplicates")
+    assert duplicates is not None
+    nonfinite = either(moments.status == NONFINITE)
+    countable = present & ~nonfinite & ~unpaired
+    found = {
+        "missing_cell": sides.missing,
+        "duplicate_case": either(duplicates > 0),
+        "unpaired_cases": present & unpaired,
+        "missing_values": present & (share > rules.max_missing_share),
+        "nonfinite": nonfinite,
+        "too_few": countable & (smaller < 2),
+        "n_lt_min": countable & (smaller >= 2) & (smaller < min_cases),
+    }
+    mask = np.zeros(sides.missing.size, np.uint32)
+    for fault, flags in found.items():
+        mask |= flags * np.uint32(reasons.bit(fault))
+    return mask

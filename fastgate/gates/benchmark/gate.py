@@ -1,0 +1,206 @@
+"""The benchmark gate as it is called: samples and a policy in, a result with its evidence out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from fastgate.errors import ArgumentError, DataError
+from fastgate.gates.benchmark.case_faults import case_faults
+from fastgate.gates.benchmark.judgement import judge
+from fastgate.gates.benchmark.previous import Previous, previous_wins
+from fastgate.gates.evidence import evidence
+from fastgate.gates.policy import PolicySource, effective, load_policy, to_dict
+from fastgate.gates.result import BenchmarkResult
+from fastgate.gates.schema import nearest
+
+if TYPE_CHECKING:
+    from fastgate.frames.samples import Samples
+    from fastgate.gates.benchmark.policy import BenchmarkRules
+
+__all__ = ["benchmark_gate"]
+
+
+def benchmark_gate(
+    samples: Any,
+    policy: PolicySource,
+    *,
+    previous: BenchmarkResult | str | PathLike[str] | None = None,
+    previous_candidate: str | None = None,
+    tenant: str | None = None,
+    candidates: Sequence[str] | None = None,
+    columns: Mapping[str, str] | None = None,
+    shape: str | None = None,
+) -> BenchmarkResult:
+    """Judge candidate builds: each must beat every baseline on at least k of the suites.
+
+    Parameters
+    ----------
+    samples : frame, path, glob, list of paths, or Samples
+        The measurements in one of the shapes *runs*, *pairs*, *packed* or *moments*: anything with the Arrow
+        PyCapsule stream (Polars, pandas, pyarrow, DuckDB, …), or Parquet, Arrow IPC, CSV or NDJSON files.
+    policy : path, preset name, dict or BenchmarkPolicy
+        The rule: suites, baselines, KPIs and their directions, thresholds.
+    previous : BenchmarkResult or path, optional
+        A result saved earlier under the same policy. A suite that it won and that is no longer won sends the
+        candidate to review; more than one (of whichever baselines) block it.
+    previous_candidate : str, optional
+        The released build in `previous`. Without it: its only candidate, or the one of the same name.
+    tenant : str, optional
+        One of the policy's tenants, which may only raise its strictness.
+    candidates : sequence of str, optional
+        The builds to judge; all but the baselines unless given.
+    columns : mapping of str to str, optional
+        From fastgate's column names to those of `samples`.
+    shape : str, optional
+        The shape of `samples`, where its columns fit more than one.
+
+    Returns
+    -------
+    BenchmarkResult
+        Verdicts and every figure behind them. A fault in a candidate's data blocks that candidate, with its
+        reason, and leaves the others alone.
+
+    Raises
+    ------
+    DataError
+        When the samples cannot be read as one of the shapes, or lack a baseline, suite or KPI of the policy
+        altogether, or hold one that the policy does not name while it says ``unlisted = "error"``.
+    PolicyError
+        When the policy is not valid, the tenant unknown, or `previous` was judged by another policy.
+    ArgumentError
+        When a candidate is unknown.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> runs = pl.DataFrame({
+    ...     "build": ["new"] * 4 + ["old"] * 4, "suite": "chess", "kpi": "score",
+    ...     "case": [1, 2, 3, 4] * 2, "value": [0.9, 0.8, 0.9, 0.7, 0.4, 0.5, 0.3, 0.4]})
+    >>> policy = {"gate": "benchmark", "name": "demo", "baselines": ["old"], "min_suite_wins": 1,
+    ...           "kpis": {"score": {"direction": "higher"}}, "suites": ["chess"]}
+    >>> result = benchmark_gate(runs, policy)
+    >>> result["new"], result.cells["pvalue"].round(5).to_list()
+    ('pass', [0.00053])
+    """
+    from fastgate.frames import Samples, read_samples
+
+    loaded = load_policy(policy, gate="benchmark")
+    rules = effective(loaded, tenant)
+    if not isinstance(samples, Samples):
+        samples = read_samples(samples, columns=columns, shape=shape, trials=rules.trials)
+    ignored = _check_names(samples, rules)
+    judged = _candidates(samples, rules, candidates)
+    before: Previous | None = None
+    if previous is not None:
+        before = previous_wins(previous, rules, judged, previous_candidate)
+    elif previous_candidate is not None:
+        raise ArgumentError(
+            "previous_candidate is given without a previous result",
+            expected="previous=, a result saved earlier",
+            received=f"previous_candidate={previous_candidate!r}",
+        )
+    tables = judge(
+        samples,
+        rules,
+        judged,
+        won_before=None if before is None else before.won,
+        unmatched=() if before is None else before.unmatched,
+    )
+    counts = {
+        "candidates": len(judged),
+        "baselines": len(rules.baselines),
+        "suites": len(rules.suites),
+        "comparisons": tables["cells"].height,
+    }
+    record = {"shape": samples.shape, "rows": samples.n_rows, "fingerprint": samples.fingerprint}
+    return BenchmarkResult(
+        **tables,
+        faults=case_faults(samples, tables["cells"]),
+        policy=to_dict(rules),
+        evidence=evidence(
+            rules, record, counts, ignored=ignored or None, previous=None if before is None else before.record
+        ),
+    )
+
+
+def _names(samples: Samples, column: str) -> list[str]:
+    return samples.index[column].cast(pl.String).unique().sort().to_list()
+
+
+def _check_names(samples: Samples, rules: BenchmarkRules) -> dict[str, list[str]]:
+    """Names that only the policy or only the data have: errors, or what is ignored because the policy says so."""
+    kpis = list(dict.fromkeys(kpi for suite in rules.suites.values() for kpi in suite.kpis))
+    side = "build" if samples.shape == "runs" else "baseline"
+    for kind, column, wanted in (
+        ("baseline", side, rules.baselines),
+        ("suite", "suite", tuple(rules.suites)),
+        ("KPI", "kpi", tuple(kpis)),
+    ):
+        found = _names(samples, column)
+        for name in wanted:
+            if name not in set(found):
+                similar = nearest(name, found)
+                raise DataError(
+                    f"the samples hold nothing of the policy's {kind} {name!r}",
+                    expected=f"rows whose {column} is {name!r}",
+                    received=_some(found),
+                    where=f"column {column!r}",
+                    hint=f"did you mean {similar!r}? Correct the policy or the samples"
+                    if similar
+                    else "correct the policy or the samples",
+                )
+    ignored = {
+        plural: [name for name in _names(samples, column) if name not in set(wanted)]
+        for plural, column, wanted in (("suites", "suite", rules.suites), ("kpis", "kpi", kpis))
+    }
+    ignored = {plural: names for plural, names in ignored.items() if names}
+    if ignored and rules.unlisted == "error":
+        plural, names = next(iter(ignored.items()))
+        raise DataError(
+            f"the samples hold {plural} that the policy does not name, so nobody would judge them",
+            expected=_some(list(rules.suites) if plural == "suites" else kpis),
+            received=_some(names),
+            hint='name them in the policy, or state unlisted = "ignore" there',
+        )
+    return ignored
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:10]) + (f", … ({len(names)} in all)" if len(names) > 10 else "")
+
+
+def _candidates(samples: Samples, rules: BenchmarkRules, wanted: Sequence[str] | None) -> list[str]:
+    column = "build" if samples.shape == "runs" else "candidate"
+    found = [
+        name for name in _names(samples, column) if samples.shape == "pairs" or name not in rules.baselines
+    ]
+    if wanted is None:
+        if not found:
+            raise DataError(
+                "there is no candidate to judge",
+                expected="a build that is no baseline",
+                received=_some(list(rules.baselines)),
+                where=f"column {column!r}",
+            )
+        return found
+    if isinstance(wanted, str):
+        wanted = [wanted]
+    for name in wanted:
+        if name not in set(found):
+            similar = nearest(name, found)
+            raise ArgumentError(
+                f"{name!r} is a baseline of the policy"
+                if name in rules.baselines
+                else f"there is no candidate {name!r}",
+                expected=_some(found) or "a build that is no baseline",
+                hint=f"did you mean {similar!r}?" if similar else None,
+            )
+    if not wanted:
+        raise ArgumentError(
+            "no candidate is named", expected="one at least, or None for all", received="none"
+        )
+    return list(dict.fromkeys(wanted))

@@ -1,0 +1,332 @@
+"""The benchmark gate: a candidate must beat every baseline on at least k of the suites.
+
+The rule, as its functions read from top to bottom: a comparison is a win when the difference is in the KPI's
+better direction and significant (`_outcomes`); a suite is won by its deciding KPIs, and not at the cost of a guard
+(`_suites`); a baseline is beaten when enough suites are won (`_baselines`); a candidate passes when every
+baseline is beaten and no suite of the previous release is lost (`_verdicts`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+import polars.selectors as cs
+
+from fastgate.gates import reasons
+from fastgate.gates.benchmark.comparisons import compare
+from fastgate.gates.result import TABLES
+from fastgate.gates.verdict import Guard, Outcome, Verdict
+
+if TYPE_CHECKING:
+    from fastgate.frames.samples import Samples
+    from fastgate.gates.benchmark.policy import BenchmarkRules
+
+__all__ = ["judge"]
+
+KEYS = ["candidate", "baseline", "suite"]
+
+_COUNTS = {"wins": "win", "losses": "loss", "ties": "tie", "undefined": "undefined"}
+_ANY_FAULT = reasons.mask_of(reasons.FAULTS)
+_STATUS_REASONS = ("zero_var_equal", "zero_var_diff", "precision_loss")
+
+
+def _choose(choices: dict[str, pl.Expr], otherwise: str, dtype: pl.Enum) -> pl.Expr:
+    """The first choice whose condition is true; a condition that is null is not true."""
+    chain: Any = pl  # pl.when(…) starts a chain, and chain.when(…) goes on with it
+    for name, condition in choices.items():
+        chain = chain.when(condition).then(pl.lit(name, dtype))
+    chosen: pl.Expr = chain.otherwise(pl.lit(otherwise, dtype))
+    return chosen
+
+
+def _one_sided(cells: pl.DataFrame, sign: int) -> pl.Series:
+    """P(T ≥ t) of a difference in the KPI's better (sign 1) or worse (−1) direction."""
+    from fastgate.stats.distributions import student_t_sf
+
+    towards = np.where(cells["direction"].to_physical().to_numpy() == 0, sign, -sign)
+    pvalue = student_t_sf(towards * cells["statistic"].to_numpy(), cells["df"].to_numpy())
+    return pl.Series(np.asarray(pvalue))
+
+
+def _with_tests(cells: pl.DataFrame, rules: BenchmarkRules) -> pl.DataFrame:
+    """The p-values that wins, losses and guards are called by; every figure that does not exist becomes null.
+
+    Null, not NaN: a comparison with null is null, which no rule takes for true, whereas Polars orders NaN above all
+    numbers, so that ``NaN >= 0.05`` holds.
+    """
+    from fastgate.stats.design import minimum_detectable_effect
+    from fastgate.stats.distributions import student_t_sf
+    from fastgate.stats.multiplicity import adjust_arrays
+
+    if rules.alternative == "one-sided":
+        cells = cells.with_columns(pvalue=_one_sided(cells, 1), pvalue_loss=_one_sided(cells, -1))
+    else:
+        cells = cells.with_columns(pvalue_loss=pl.col("pvalue"))
+
+    # A broken cell keeps its place in the family, so that it cannot loosen its neighbours.
+    sound = (pl.col("faults") == 0) & (pl.col("status") == "ok")
+    deciding = cells.select(pl.col("role") == "decides").to_series()
+    n_candidates = cells["candidate"].n_unique()
+    families = 1 if rules.correction.family == "sweep" else n_candidates
+    method = rules.correction.method
+    adjusted: dict[str, Any] = {}
+    for column in ("pvalue", "pvalue_loss"):
+        family = (
+            cells.select(pl.when(sound).then(pl.col(column)).otherwise(None)).to_series().filter(deciding)
+        )
+        offsets = np.linspace(0, family.len(), families + 1).astype(np.int64)
+        values = np.full(cells.height, np.nan)
+        values[deciding.to_numpy()] = adjust_arrays(
+            family.fill_null(np.nan).to_numpy(), offsets, "holm" if method == "none" else method, "count"
+        )
+        adjusted[column] = pl.Series(values)
+    cells = cells.with_columns(pvalue_adjusted=adjusted["pvalue"])
+    decided_by = adjusted if method != "none" else {name: cells[name] for name in adjusted}
+
+    sign = pl.when(pl.col("direction") == "higher").then(1).otherwise(-1)
+    gain = cells.select(sign * pl.col("delta")).to_series().to_numpy()
+    margin = cells["margin"].cast(pl.Float64).fill_null(np.nan).to_numpy()
+    with np.errstate(invalid="ignore", divide="ignore"):
+        above = (gain + margin) / cells["standard_error"].to_numpy()
+    return cells.with_columns(
+        detectable_effect=pl.Series(
+            np.asarray(
+                minimum_detectable_effect(
+                    cells["standard_error"].to_numpy(),
+                    cells["df"].to_numpy(),
+                    alpha=rules.alpha,
+                    power=rules.power,
+                    alternative="two-sided" if rules.alternative == "two-sided" else "greater",
+                )
+            )
+        ),
+        _pvalue_win=decided_by["pvalue"],
+        _pvalue_loss=decided_by["pvalue_loss"],
+        _pvalue_worse=_one_sided(cells, -1),
+        margin_pvalue=pl.Series(np.asarray(student_t_sf(above, cells["df"].to_numpy()))),
+        _gain=pl.Series(gain),
+    ).with_columns(pl.when(cs.float().is_finite()).then(cs.float()))
+
+
+def _outcomes(cells: pl.DataFrame, rules: BenchmarkRules) -> pl.DataFrame:
+    """Win, loss or tie of each comparison, and whether a guard holds."""
+    whole = pl.col("faults") == 0
+    sound = whole & (pl.col("status") == "ok")
+    decidable = whole & (rules.zero_variance == "decide")
+    constant_diff = decidable & (pl.col("status") == "zero_var_diff")
+    constant_equal = decidable & (pl.col("status") == "zero_var_equal")
+    better, worse = pl.col("_gain") > 0, pl.col("_gain") < 0
+
+    outcome = _choose(
+        {
+            "win": (sound & (pl.col("_pvalue_win") < rules.alpha) & better) | (constant_diff & better),
+            "loss": (sound & (pl.col("_pvalue_loss") < rules.alpha) & worse) | (constant_diff & worse),
+            "tie": (sound & pl.col("_pvalue_win").is_not_null() & pl.col("_gain").is_not_null())
+            | constant_equal,
+        },
+        "undefined",
+        Outcome,
+    )
+    is_worse = (sound & (pl.col("_pvalue_worse") < rules.guard_alpha)) | (constant_diff & worse)
+    not_worse = (
+        (sound & (pl.col("_pvalue_worse") >= rules.guard_alpha)) | constant_equal | (constant_diff & better)
+    )
+    within = (sound & (pl.col("margin_pvalue") < rules.alpha)) | (
+        (constant_equal | constant_diff) & (pl.col("_gain") > -pl.col("margin"))
+    )
+    guard = pl.when(pl.col("role") == "guard").then(
+        _choose(
+            {
+                "worse": pl.col("not_worse") & is_worse,
+                "holds": (~pl.col("not_worse") | not_worse) & (pl.col("margin").is_null() | within),
+                "not_shown": pl.col("margin").is_not_null() & (sound | constant_equal | constant_diff),
+            },
+            "undefined",
+            Guard,
+        )
+    )
+    own, other = (
+        ("welch_pvalue", "paired_pvalue") if rules.test == "welch" else ("paired_pvalue", "welch_pvalue")
+    )
+    disagree = (
+        (pl.col("role") == "decides") & sound & ((pl.col(own) < rules.alpha) != (pl.col(other) < rules.alpha))
+    )
+    return cells.with_columns(
+        outcome=outcome, guard=guard, tests_disagree=disagree.fill_null(False)
+    ).with_columns(
+        _mask=pl.col("faults")
+        | _flags({name: pl.col("status") == name for name in _STATUS_REASONS})
+        | _flags({f"guard_{name}": pl.col("guard") == name for name in ("worse", "not_shown", "undefined")})
+    )
+
+
+def _flags(conditions: dict[str, pl.Expr]) -> pl.Expr:
+    """The mask of the reasons whose condition is true."""
+    mask = pl.lit(0, pl.UInt32)
+    for code, condition in conditions.items():
+        mask = mask | pl.when(condition).then(pl.lit(reasons.bit(code), pl.UInt32)).otherwise(
+            pl.lit(0, pl.UInt32)
+        )
+    return mask
+
+
+def _suites(cells: pl.DataFrame, rules: BenchmarkRules) -> pl.DataFrame:
+    """Won, lost or neither: each suite of each candidate against each baseline."""
+    decides = pl.col("role") == "decides"
+
+    def count(outcome: str) -> pl.Expr:
+        return (decides & (pl.col("outcome") == outcome)).sum().alias(f"_{outcome}")
+
+    def guards(state: str) -> pl.Expr:
+        return (pl.col("guard") == state).sum().alias(f"_guard_{state}")
+
+    suites = cells.group_by(KEYS, maintain_order=True).agg(
+        decides.sum().alias("_kpis"),
+        *(count(outcome) for outcome in Outcome.categories),
+        *(guards(state) for state in Guard.categories),
+        pl.col("_mask").filter(pl.col("role") != "shown").bitwise_or(),
+        pl.col("kpi").filter(pl.col("guard") != "holds").cast(pl.String).alias("failed_guards"),
+        pl.col("tests_disagree").any(),
+    )
+    how = pl.DataFrame(
+        {"suite": list(rules.suites), "decided_by": [suite.decided_by for suite in rules.suites.values()]},
+        schema={"suite": cells.schema["suite"], "decided_by": pl.String},
+    )
+    any_kpi = pl.col("decided_by") == "any"
+    won = pl.when(any_kpi).then(pl.col("_win") > 0).otherwise(pl.col("_win") == pl.col("_kpis"))
+    outcome = _choose(
+        {
+            "loss": (~won & (pl.col("_loss") > 0)) | (pl.col("_guard_worse") > 0),
+            "undefined": (~won & (pl.col("_undefined") > 0)) | (pl.col("_guard_undefined") > 0),
+            "tie": ~won | (pl.col("_guard_not_shown") > 0),
+            "win": won,
+        },
+        "undefined",
+        Outcome,
+    )
+    return suites.join(how, on="suite", how="left", maintain_order="left").select(
+        *KEYS, "decided_by", outcome.alias("outcome"), "failed_guards", "tests_disagree", "_mask"
+    )
+
+
+def _with_previous(suites: pl.DataFrame, won_before: pl.DataFrame | None) -> pl.DataFrame:
+    """Which suites the previous release won, and which of them are lost now."""
+    if won_before is None:
+        return suites.with_columns(won_before=pl.lit(None, pl.Boolean), lost=pl.lit(False))
+    keys = {name: suites.schema[name] for name in KEYS}
+    before = won_before.with_columns(pl.col(name).cast(dtype) for name, dtype in keys.items())
+    suites = suites.join(before, on=KEYS, how="left", maintain_order="left")
+    return suites.with_columns(lost=pl.col("won_before").fill_null(False) & (pl.col("outcome") != "win"))
+
+
+def _baselines(suites: pl.DataFrame, rules: BenchmarkRules) -> pl.DataFrame:
+    """Beaten or not: each baseline of each candidate."""
+    not_won = pl.col("_mask").filter(pl.col("outcome") != "win").bitwise_or().fill_null(0)
+    counted = suites.group_by(KEYS[:2], maintain_order=True).agg(
+        *((pl.col("outcome") == outcome).sum().alias(name) for name, outcome in _COUNTS.items()),
+        pl.lit(rules.min_suite_wins, pl.UInt32).alias("required"),
+        pl.col("suite").filter(pl.col("lost")).cast(pl.String).alias("lost_suites"),
+        pl.col("_mask").bitwise_or().alias("_all"),
+        not_won.alias("_not_won"),
+    )
+    short = pl.col("wins") < pl.col("required")
+    faulty = (pl.col("_all") & _ANY_FAULT) != 0
+    lost = pl.col("lost_suites").list.len()
+    verdict = _choose(
+        {
+            "block": short | faulty | (lost > 1),
+            "review": lost == 1,
+            "pass": pl.col("wins") >= pl.col("required"),
+        },
+        "block",
+        Verdict,
+    )
+    why_short = pl.when(short).then(pl.col("_not_won")).otherwise(pl.lit(0, pl.UInt32))
+    mask = (pl.col("_all") & _ANY_FAULT) | why_short | _flags({"too_few_wins": short, "lost_suite": lost > 0})
+    return counted.select(
+        *KEYS[:2], *_COUNTS, "required", verdict.alias("verdict"), "lost_suites", mask.alias("_mask")
+    )
+
+
+def _verdicts(baselines: pl.DataFrame, unmatched: Sequence[str]) -> pl.DataFrame:
+    """Pass, review or block: each candidate."""
+    candidates = baselines.group_by("candidate", maintain_order=True).agg(
+        (pl.col("verdict") == "block").any().alias("_block"),
+        (pl.col("verdict") == "pass").all().alias("_pass"),
+        (pl.col("wins") >= pl.col("required")).sum().alias("baselines_beaten"),
+        pl.len().alias("baselines"),
+        pl.col("wins").min().alias("fewest_wins"),
+        pl.col("required").first(),
+        pl.col("lost_suites").explode(empty_as_null=False).unique(maintain_order=True),
+        pl.col("_mask").bitwise_or(),
+    )
+    unknown = pl.col("candidate").cast(pl.String).is_in(list(unmatched))
+    # A suite lost to several baselines is one suite; two suites, each lost to another baseline, are two.
+    lost = pl.col("lost_suites").list.len()
+    verdict = _choose(
+        {
+            "block": pl.col("_block") | (lost > 1),
+            "review": (lost == 1) | unknown,
+            "pass": pl.col("_pass"),
+        },
+        "block",
+        Verdict,
+    )
+    mask = pl.col("_mask") | _flags({"no_previous_result": unknown})
+    return candidates.select(
+        "candidate",
+        verdict.alias("verdict"),
+        "baselines_beaten",
+        "baselines",
+        "fewest_wins",
+        "required",
+        "lost_suites",
+        mask.alias("_mask"),
+    )
+
+
+def _with_reasons(frame: pl.DataFrame) -> pl.DataFrame:
+    return frame.with_columns(reasons.listed(frame["_mask"])).drop(cs.starts_with("_"))
+
+
+def judge(
+    samples: Samples,
+    rules: BenchmarkRules,
+    candidates: Sequence[str],
+    *,
+    won_before: pl.DataFrame | None = None,
+    unmatched: Sequence[str] = (),
+) -> dict[str, pl.DataFrame]:
+    """The rule applied to measurements: the gate without files, policies and evidence.
+
+    Parameters
+    ----------
+    samples : Samples
+        The measurements.
+    rules : BenchmarkRules
+        The policy as applied.
+    candidates : sequence of str
+        The builds to judge, in the order shown.
+    won_before : DataFrame, optional
+        The suites that the previous release won: candidate, baseline, suite, won_before (true).
+    unmatched : sequence of str, optional
+        Candidates of which the previous result says nothing; none of them passes.
+
+    Returns
+    -------
+    dict of str to DataFrame
+        ``cells``, ``suites``, ``baselines``, ``verdicts``, in the order of candidates, baselines, suites and KPIs.
+    """
+    cells = _outcomes(_with_tests(compare(samples, rules, candidates), rules), rules)
+    suites = _with_previous(_suites(cells, rules), won_before)
+    baselines = _baselines(suites, rules)
+    verdicts = _verdicts(baselines, unmatched)
+    return {
+        "cells": _with_reasons(cells).select(TABLES["cells"]),
+        "suites": _with_reasons(suites).select(TABLES["suites"]),
+        "baselines": _with_reasons(baselines),
+        "verdicts": _with_reasons(verdicts),
+    }

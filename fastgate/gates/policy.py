@@ -1,0 +1,322 @@
+"""Policies of every gate: read, validated, raised by tenants, hashed, reviewed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import tomllib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+import msgspec
+
+from fastgate.errors import ArgumentError, PolicyError
+from fastgate.gates import presets
+from fastgate.gates.benchmark import review as benchmark_review
+from fastgate.gates.benchmark import rules as benchmark_rules
+from fastgate.gates.benchmark.policy import BenchmarkPolicy, BenchmarkRules
+from fastgate.gates.schema import nearest, show
+
+__all__ = [
+    "Policy",
+    "PolicySource",
+    "Rules",
+    "canonical_json",
+    "check_policy",
+    "effective",
+    "load_policy",
+    "policy_hash",
+    "to_dict",
+]
+
+Policy: TypeAlias = BenchmarkPolicy
+Rules: TypeAlias = BenchmarkRules
+PolicySource: TypeAlias = "str | Path | Mapping[str, Any] | Policy"
+
+
+class _Gate(NamedTuple):
+    """What one gate brings to the machinery."""
+
+    policy: type[Policy]
+    rules: type[Rules]
+    parse: Callable[[Mapping[str, Any], str], Policy]
+    effective: Callable[[Policy, str | None, str], Rules]
+    decisive: Callable[[Rules], dict[str, Any]]
+    remarks: Callable[[Policy, str], list[str]]
+
+
+_GATES = {
+    "benchmark": _Gate(
+        BenchmarkPolicy,
+        BenchmarkRules,
+        benchmark_rules.parse,
+        benchmark_rules.effective,
+        benchmark_rules.decisive,
+        benchmark_review.remarks,
+    ),
+}
+
+
+def load_policy(source: PolicySource, *, gate: str | None = None) -> Policy:
+    """The policy in a file, preset, mapping or struct, strictly validated.
+
+    Parameters
+    ----------
+    source : str, path, mapping or policy struct
+        A text that is a preset's name is that preset; any other text or path is a TOML file. A struct is
+        validated like a file, since its constructor checks nothing.
+    gate : str, optional
+        The gate that will apply the policy; one of another gate is then refused.
+
+    Returns
+    -------
+    BenchmarkPolicy
+        As stated, with defaults filled in; `effective` resolves it.
+
+    Raises
+    ------
+    PolicyError
+        When nothing is found, the TOML does not parse, a key is unknown or missing, a value has the wrong
+        type or is out of range, the policy contradicts itself, or any of its tenants lowers anything.
+
+    Examples
+    --------
+    >>> policy = load_policy("concordia")
+    >>> len(policy.suites), policy.min_suite_wins, policy.alpha
+    (8, 6, 0.05)
+    >>> load_policy({"gate": "benchmark", "name": "mine", "alhpa": 0.01})  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    fastgate.errors.PolicyError: the key 'alhpa' is unknown
+      expected: one of gate, name, description, baselines, alpha, ...
+      where:    policy given as a dict: alhpa
+      hint:     did you mean 'alpha'?
+    """
+    data, label = _read(source)
+    return _gate(data, label, gate).parse(data, label)
+
+
+def effective(policy: PolicySource, tenant: str | None = None) -> Rules:
+    """The rules that a policy makes for one tenant, or for none: every default explicit.
+
+    Parameters
+    ----------
+    policy : PolicySource
+        Anything that `load_policy` takes; it is validated again.
+    tenant : str, optional
+        One of the policy's tenants.
+
+    Returns
+    -------
+    BenchmarkRules
+        Plain values for the gate to read.
+
+    Raises
+    ------
+    PolicyError
+        As `load_policy`, and when the policy has no such tenant.
+
+    Examples
+    --------
+    >>> effective("concordia").min_suite_wins, effective("concordia", "strict-7").min_suite_wins
+    (6, 7)
+    """
+    data, label = _read(policy)
+    kind = _gate(data, label, None)
+    return kind.effective(kind.parse(data, label), tenant, label)
+
+
+def check_policy(source: PolicySource) -> list[str]:
+    """What a careful reviewer would question in a policy that is valid.
+
+    Parameters
+    ----------
+    source : PolicySource
+        Anything that `load_policy` takes.
+
+    Returns
+    -------
+    list of str
+        One remark each, beginning with the key it is about; empty when there is nothing to question.
+
+    Raises
+    ------
+    PolicyError
+        As `load_policy`: an error is no remark.
+    """
+    data, label = _read(source)
+    kind = _gate(data, label, None)
+    return kind.remarks(kind.parse(data, label), label)
+
+
+def policy_hash(policy: PolicySource | Rules) -> str:
+    """SHA-256, in hexadecimal, of what can change a verdict.
+
+    Parameters
+    ----------
+    policy : PolicySource or BenchmarkRules
+        Rules are hashed as they are, tenant's overrides included; a policy as `effective` without a tenant.
+
+    Returns
+    -------
+    str
+        The same for any order of keys, suites, KPIs and baselines, any spelling of a number (6, 6.0), and
+        whether a default is stated or not. Names of the policy and tenant, descriptions, and
+        `confidence_level` and `power`, which only concern what is shown, are not in it.
+
+    Raises
+    ------
+    PolicyError
+        As `load_policy`.
+    """
+    rules = policy if isinstance(policy, BenchmarkRules) else effective(policy)
+    return hashlib.sha256(canonical_json(_GATES[rules.gate].decisive(rules)).encode()).hexdigest()
+
+
+def to_dict(policy: Policy | Rules) -> dict[str, Any]:
+    """The policy or rules as plain data: dicts, lists, texts, numbers and booleans.
+
+    Returns
+    -------
+    dict
+        For a policy, what a file would state, without the keys that are not set:
+        ``load_policy(to_dict(policy)) == policy``. For rules every field, None where there is no tenant or
+        margin: ``msgspec.convert(to_dict(rules), BenchmarkRules) == rules``.
+    """
+    plain: dict[str, Any] = msgspec.to_builtins(policy)
+    return plain if isinstance(policy, BenchmarkRules) else _without_none(plain)
+
+
+def canonical_json(value: Any) -> str:
+    """JSON with sorted keys, no blanks, ASCII only, and one spelling for equal numbers.
+
+    Parameters
+    ----------
+    value : dict, list, tuple, str, int, float, bool or None
+        Nested as you like; keys are texts.
+
+    Raises
+    ------
+    ArgumentError
+        For NaN or infinity, which JSON does not have.
+
+    Examples
+    --------
+    >>> canonical_json({"b": 6.0, "a": [0.10, True, None]})
+    '{"a":[0.1,true,null],"b":6}'
+    """
+    try:
+        return json.dumps(_with_plain_numbers(value), sort_keys=True, separators=(",", ":"), allow_nan=False)
+    except ValueError as error:
+        raise ArgumentError(
+            "a value has no JSON form", expected="finite numbers", received=str(error)
+        ) from None
+
+
+def _with_plain_numbers(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _with_plain_numbers(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_with_plain_numbers(item) for item in value]
+    if isinstance(value, float) and value.is_integer():
+        return int(value)  # also −0.0; any float is exact as an integer where it is one
+    return value
+
+
+def _without_none(table: dict[str, Any]) -> dict[str, Any]:
+    return {
+        key: _without_none(item) if isinstance(item, dict) else item
+        for key, item in table.items()
+        if item is not None
+    }
+
+
+def _gate(data: Mapping[str, Any], label: str, wanted: str | None) -> _Gate:
+    known = " or ".join(f'"{name}"' for name in _GATES)
+    if "gate" not in data:
+        raise PolicyError(
+            "the policy does not say which gate it is for",
+            expected=f"gate = {known}",
+            where=label,
+            hint="state it at the top of the policy",
+        )
+    stated = data["gate"]
+    if not isinstance(stated, str) or stated not in _GATES:
+        similar = nearest(stated, _GATES) if isinstance(stated, str) else None
+        raise PolicyError(
+            "there is no such gate",
+            expected=f"gate = {known}",
+            received=show(stated),
+            where=f"{label}: gate",
+            hint=None if similar is None else f"did you mean {similar!r}?",
+        )
+    if wanted is not None and stated != wanted:
+        raise PolicyError(
+            f"this is a policy of the {stated} gate",
+            expected=f"a policy of the {wanted} gate",
+            received=f"gate = {show(stated).removeprefix('the text ')}",
+            where=f"{label}: gate",
+        )
+    return _GATES[stated]
+
+
+def _read(source: Any) -> tuple[Mapping[str, Any], str]:
+    """Plain data, and what to call them in a message."""
+    for kind in _GATES.values():
+        if isinstance(source, kind.policy):
+            try:
+                return to_dict(source), "policy given as a struct"
+            except (TypeError, ValueError, RecursionError) as error:
+                raise PolicyError("the policy holds values no file could", received=str(error)) from None
+    if isinstance(source, Mapping):
+        return source, "policy given as a dict"
+    if isinstance(source, str) and source in presets.names():
+        return _toml(presets.text(source), f"preset {source}"), f"preset {source}"
+    if isinstance(source, str | Path):
+        return _toml(_file_text(source), str(source)), str(source)
+    raise PolicyError(
+        "a policy cannot be read from this",
+        expected="a path of a TOML file, the name of a preset, a dict, or a policy struct",
+        received=show(source),
+    )
+
+
+def _file_text(source: str | Path) -> str:
+    there_are = f"a TOML file, or one of the presets: {', '.join(presets.names())}"
+    try:
+        return Path(source).read_bytes().decode("utf-8-sig")
+    except FileNotFoundError:
+        similar = nearest(str(source), presets.names())
+        raise PolicyError(
+            "there is no such policy",
+            expected=there_are,
+            received=show(str(source)),
+            hint=None if similar is None else f"did you mean the preset {similar!r}?",
+        ) from None
+    except UnicodeDecodeError as error:
+        raise PolicyError(
+            "the policy is not a text file", expected="TOML in UTF-8", received=str(error), where=str(source)
+        ) from None
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise PolicyError(
+            "the policy cannot be read", expected=there_are, received=reason, where=show(str(source))
+        ) from None
+
+
+def _toml(text: str, label: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise PolicyError("the policy is nested too deeply", expected="TOML", where=label) from None
+    except ValueError as error:  # TOMLDecodeError, and Python's own for a number of thousands of digits
+        place = re.search(r"\s*\(at line (\d+), column (\d+)\)", str(error))
+        line = int(place[1]) if place else None
+        lines = text.splitlines()
+        raise PolicyError(
+            f"the policy is not valid TOML: {str(error).removesuffix(place[0]) if place else error}",
+            received=lines[line - 1].strip()[:100] if line and line <= len(lines) else None,
+            where=f"{label}, line {line}, column {place[2]}" if place else label,
+            hint='texts need quotes, lists brackets: baselines = ["a", "b"]',
+        ) from None

@@ -1,0 +1,220 @@
+"""What a gate returns: the verdicts, the tables behind them, and the evidence of how they came about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any, Final
+
+import polars as pl
+
+from fastgate.gates.verdict import Direction, Guard, Outcome, Role, Status, Verdict, exit_code, worst
+
+__all__ = ["SCHEMA_VERSION", "TABLES", "BenchmarkResult"]
+
+SCHEMA_VERSION: Final = 1
+
+_CODES: Final = pl.List(pl.String)
+_NUMBERS: Final = pl.Float64
+
+# The columns of each table and their types; None is a name: of a candidate, baseline, suite or KPI.
+TABLES: Final[dict[str, dict[str, Any]]] = {
+    "verdicts": {
+        "candidate": None,
+        "verdict": Verdict,
+        "baselines_beaten": pl.UInt32,
+        "baselines": pl.UInt32,
+        "fewest_wins": pl.UInt32,
+        "required": pl.UInt32,
+        "lost_suites": _CODES,
+        "reasons": _CODES,
+    },
+    "baselines": {
+        "candidate": None,
+        "baseline": None,
+        "wins": pl.UInt32,
+        "losses": pl.UInt32,
+        "ties": pl.UInt32,
+        "undefined": pl.UInt32,
+        "required": pl.UInt32,
+        "verdict": Verdict,
+        "lost_suites": _CODES,
+        "reasons": _CODES,
+    },
+    "suites": {
+        "candidate": None,
+        "baseline": None,
+        "suite": None,
+        "decided_by": pl.String,
+        "outcome": Outcome,
+        "won_before": pl.Boolean,
+        "lost": pl.Boolean,
+        "failed_guards": _CODES,
+        "tests_disagree": pl.Boolean,
+        "reasons": _CODES,
+    },
+    "cells": {
+        "candidate": None,
+        "baseline": None,
+        "suite": None,
+        "kpi": None,
+        "direction": Direction,
+        "role": Role,
+        "outcome": Outcome,
+        "guard": Guard,
+        "status": Status,
+        "reasons": _CODES,
+        "n_candidate": pl.Int64,
+        "n_baseline": pl.Int64,
+        "n_missing_candidate": pl.Int64,
+        "n_missing_baseline": pl.Int64,
+        "mean_candidate": _NUMBERS,
+        "mean_baseline": _NUMBERS,
+        "delta": _NUMBERS,
+        "ci_low": _NUMBERS,
+        "ci_high": _NUMBERS,
+        "half_width": _NUMBERS,
+        "standard_error": _NUMBERS,
+        "statistic": _NUMBERS,
+        "df": _NUMBERS,
+        "pvalue": _NUMBERS,
+        "pvalue_adjusted": _NUMBERS,
+        "welch_pvalue": _NUMBERS,
+        "paired_pvalue": _NUMBERS,
+        "correlation": _NUMBERS,
+        "cohens_d": _NUMBERS,
+        "hedges_g": _NUMBERS,
+        "cohens_dz": _NUMBERS,
+        "detectable_effect": _NUMBERS,
+        "margin": _NUMBERS,
+        "margin_pvalue": _NUMBERS,
+        "tests_disagree": pl.Boolean,
+    },
+    "faults": {
+        "build": pl.String,
+        "suite": pl.String,
+        "kpi": pl.String,
+        "case": pl.String,
+        "fault": pl.String,
+        "against": pl.String,
+    },
+}
+
+
+@dataclass(frozen=True, eq=False)
+class BenchmarkResult:
+    """The verdicts of the benchmark gate, with all figures behind them.
+
+    Attributes
+    ----------
+    verdicts : DataFrame
+        A row per candidate: candidate, verdict, baselines_beaten, baselines, fewest_wins, required, lost_suites,
+        reasons.
+    baselines : DataFrame
+        A row per candidate and baseline: wins, losses, ties, undefined, required, verdict, lost_suites, reasons.
+    suites : DataFrame
+        A row per candidate, baseline and suite: decided_by, outcome, won_before and lost (against the previous
+        release), failed_guards, tests_disagree (whether Welch's and the paired test differ about the
+        significance of a deciding KPI), reasons.
+    cells : DataFrame
+        A row per candidate, baseline, suite and KPI: direction, role (decides, guard, shown), outcome, guard,
+        status, reasons, and the figures; `delta` is candidate − baseline. A figure that does not exist is null.
+    faults : DataFrame
+        A row per case of the data that made a comparison undefined: build, suite, kpi, case, fault
+        (``duplicate_case``, ``missing_value``, ``nonfinite``, ``missing_case``), against (the build that has the
+        missing case).
+    policy : dict
+        The policy as applied, tenant's overrides included.
+    evidence : dict
+        Versions, policy hash, input fingerprint, counts.
+    """
+
+    verdicts: pl.DataFrame
+    baselines: pl.DataFrame
+    suites: pl.DataFrame
+    cells: pl.DataFrame
+    faults: pl.DataFrame
+    policy: dict[str, Any]
+    evidence: dict[str, Any]
+
+    gate = "benchmark"
+
+    @property
+    def tables(self) -> dict[str, pl.DataFrame]:
+        """The frames by name, from the verdicts down to the faults."""
+        return {name: getattr(self, name) for name in TABLES}
+
+    @property
+    def verdict(self) -> str:
+        """The worst of the candidates' verdicts: ``pass``, ``review``, ``refused`` or ``block``."""
+        return worst(self.verdicts["verdict"].to_list())
+
+    def __getitem__(self, candidate: str) -> str:
+        """The verdict of one candidate."""
+        found = self.verdicts.filter(pl.col("candidate").cast(pl.String) == candidate)
+        if found.is_empty():
+            raise KeyError(candidate)
+        return str(found["verdict"][0])
+
+    def __iter__(self) -> Iterator[str]:
+        """The candidates, in the order shown."""
+        return iter(self.verdicts["candidate"].cast(pl.String).to_list())
+
+    def __len__(self) -> int:
+        return self.verdicts.height
+
+    def exit_code(self, *, review_ok: bool = False) -> int:
+        """0 pass, 1 block, 3 review (0 with `review_ok`), 4 refused."""
+        return exit_code(self.verdict, review_ok=review_ok)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The whole result as plain data without NaN or infinity; `fastgate.load` reads it back from JSON."""
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "gate": self.gate,
+            "verdict": self.verdict,
+            "policy": self.policy,
+            "evidence": self.evidence,
+            **{name: frame.to_dicts() for name, frame in self.tables.items()},
+        }
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the result so that `fastgate.load` reads it back: ``.json``, or a folder of Parquet files.
+
+        Parameters
+        ----------
+        path : str or path
+            A name that ends in ``.json``, or a folder (made where it is not there). Files are written
+            aside and renamed, so that none is ever half written.
+
+        Raises
+        ------
+        DataError
+            When the place cannot be written to.
+        """
+        from fastgate.gates.storage import save
+
+        save(self, path)
+
+    def explain(self, candidate: str) -> dict[str, Any]:
+        """Why a candidate got its verdict, and what stands nearest to another one.
+
+        Parameters
+        ----------
+        candidate : str
+            One of the candidates.
+
+        Returns
+        -------
+        dict
+            See `fastgate.gates.explanation.explain`.
+
+        Raises
+        ------
+        ArgumentError
+            When there is no such candidate.
+        """
+        from fastgate.gates.explanation import explain
+
+        return explain(self, candidate)

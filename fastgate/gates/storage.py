@@ -1,0 +1,174 @@
+"""Results on disk: one JSON file, or a folder of Parquet or Arrow files; written aside and renamed."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from os import PathLike
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Final
+
+import polars as pl
+
+from fastgate.errors import DataError
+from fastgate.gates.result import SCHEMA_VERSION, TABLES, BenchmarkResult
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["load", "save", "to_json", "write_aside"]
+
+MANIFEST: Final = "result.json"
+_RESULTS: Final = {"benchmark": BenchmarkResult}
+
+
+def write_aside(path: Path, write: Callable[[IO[bytes]], object]) -> None:
+    """Write a file under another name and rename it, so that nobody ever sees it half written.
+
+    Raises
+    ------
+    DataError
+        When the place cannot be written to.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, aside = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                write(file)
+            os.chmod(aside, 0o666 & ~_umask())
+            os.replace(aside, path)
+        except BaseException:
+            Path(aside).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise DataError(
+            "the output cannot be written",
+            expected="a path in a folder that may be written to",
+            received=error.strerror or str(error),
+            where=str(path),
+        ) from None
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def to_json(data: Mapping[str, Any]) -> bytes:
+    """JSON that every parser reads: UTF-8, no NaN or Infinity."""
+    return json.dumps(data, allow_nan=False, ensure_ascii=False, indent=1).encode() + b"\n"
+
+
+def save(result: BenchmarkResult, path: str | PathLike[str]) -> None:
+    """Write a result; see `BenchmarkResult.save`. A folder's name ending in ``.arrow`` holds Arrow files."""
+    path = Path(path)
+    if path.suffix == ".json":
+        write_aside(path, lambda file: file.write(to_json(result.to_dict())))
+        return
+    if path.is_file():
+        raise DataError(
+            "a folder of tables cannot be written over a file",
+            expected="a folder, or a name that ends in .json",
+            received="a file that is there already",
+            where=str(path),
+        )
+    kind = "arrow" if path.suffix == ".arrow" else "parquet"
+    for name, frame in result.tables.items():
+        write = frame.write_ipc if kind == "arrow" else frame.write_parquet
+        write_aside(path / f"{name}.{kind}", write)
+    head = {
+        "schema_version": SCHEMA_VERSION,
+        "gate": result.gate,
+        "verdict": result.verdict,
+        "policy": result.policy,
+        "evidence": result.evidence,
+        "tables": {name: f"{name}.{kind}" for name in result.tables},
+    }
+    # Last: a folder without it was interrupted, and `load` says so.
+    write_aside(path / MANIFEST, lambda file: file.write(to_json(head)))
+
+
+def load(path: str | PathLike[str]) -> BenchmarkResult:
+    """A result that was saved: a ``.json`` file or a folder of tables.
+
+    Parameters
+    ----------
+    path : str or path
+        What `BenchmarkResult.save` or the command line's ``-o`` wrote.
+
+    Returns
+    -------
+    BenchmarkResult
+
+    Raises
+    ------
+    DataError
+        When there is nothing, it is no result, or it was written by a newer fastgate.
+    """
+    path = Path(path)
+    file = path / MANIFEST if path.is_dir() else path
+    try:
+        data = json.loads(file.read_bytes())
+    except FileNotFoundError:
+        raise DataError(
+            "there is no saved result",
+            expected="a .json file or a folder that fastgate wrote",
+            received="a folder without result.json (an interrupted run?)" if path.is_dir() else "nothing",
+            where=str(path),
+        ) from None
+    except (OSError, ValueError) as error:
+        raise _no_result(path, f"{type(error).__name__}: {error}") from None
+    if not isinstance(data, dict) or data.get("gate") not in _RESULTS or "schema_version" not in data:
+        raise _no_result(path, "other JSON")
+    if data["schema_version"] != SCHEMA_VERSION:
+        raise DataError(
+            "the result has another format",
+            expected=f"schema_version {SCHEMA_VERSION}",
+            received=str(data["schema_version"]),
+            where=str(path),
+            hint="read it with the fastgate that wrote it, or judge the samples again",
+        )
+    try:
+        tables = {
+            name: _table(name, data[name])
+            if path.is_file()
+            else _typed(name, _stored(path / data["tables"][name]))
+            for name in TABLES
+        }
+        return BenchmarkResult(**tables, policy=data["policy"], evidence=data["evidence"])
+    except (KeyError, TypeError, ValueError, OSError, pl.exceptions.PolarsError) as error:
+        raise _no_result(path, f"{type(error).__name__}: {error}") from None
+
+
+def _no_result(path: Path, received: str) -> DataError:
+    return DataError(
+        "this is no result that fastgate saved",
+        expected="a .json file or a folder that fastgate wrote",
+        received=received,
+        where=str(path),
+    )
+
+
+def _stored(file: Path) -> pl.DataFrame:
+    return pl.read_ipc(file) if file.suffix == ".arrow" else pl.read_parquet(file)
+
+
+def _table(name: str, rows: list[dict[str, Any]]) -> pl.DataFrame:
+    schema = {column: pl.String if dtype is None else dtype for column, dtype in TABLES[name].items()}
+    return _typed(name, pl.DataFrame(rows, schema=schema, orient="row"))
+
+
+def _typed(name: str, frame: pl.DataFrame) -> pl.DataFrame:
+    """The columns in their order and types; names become categories in the order they appear."""
+    columns = []
+    for column, dtype in TABLES[name].items():
+        series = frame[column]
+        if dtype is None:
+            text = series.cast(pl.String)
+            series = text.cast(pl.Enum(text.unique(maintain_order=True).drop_nulls()))
+        columns.append(series.cast(dtype) if dtype is not None else series)
+    return pl.DataFrame(columns)

@@ -1,0 +1,285 @@
+"""Bootstrap limits by resampling.
+
+One replicate at a time, from its own stream of random numbers; a cell needs room for its replicates' statistics
+only, and the two tails are found by selection, not by a sort.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+import numpy as np
+from numba import types
+
+from fastgate.jit import device, kernel, reduction
+from fastgate.kernels.bootstrap_codes import BCA, DRAWN, MEAN, QUANTILE, RATIO, STD, STUDENTISED
+from fastgate.kernels.bootstrap_jackknife import cell_acceleration, point_estimate
+from fastgate.kernels.bootstrap_limits import tail_limits
+from fastgate.kernels.bootstrap_saddlepoint import mean_of
+from fastgate.kernels.order_statistics import interpolated, sort, type7_pair
+from fastgate.kernels.rng import U, cell_stream, draw_indices, replicate_stream
+from fastgate.kernels.status import OK, UNBOUNDED, ZERO_DENOMINATOR
+from fastgate.kernels.types import OB, OF, B, F, I
+
+__all__ = ["resampled_limits"]
+
+_EPS: Final = 2.220446049250313e-16
+_U: Final = types.Array(types.uint64, 1, "C", readonly=True)
+
+
+@reduction(types.float64(F, _U))
+def _sum(values, indices):
+    total = 0.0
+    for j in range(indices.size):
+        total += values[indices[j]]
+    return total
+
+
+@reduction(types.UniTuple(types.float64, 2)(F, _U))
+def _sum_and_squares(values, indices):
+    total = 0.0
+    squares = 0.0
+    for j in range(indices.size):
+        value = values[indices[j]]
+        total += value
+        squares += value * value
+    return total, squares
+
+
+@reduction(types.UniTuple(types.float64, 5)(F, F, _U))
+def _joint_sums(a, b, indices):
+    sum_a = 0.0
+    sum_b = 0.0
+    square_a = 0.0
+    square_b = 0.0
+    product = 0.0
+    for j in range(indices.size):
+        x = a[indices[j]]
+        y = b[indices[j]]
+        sum_a += x
+        sum_b += y
+        square_a += x * x
+        square_b += y * y
+        product += x * y
+    return sum_a, sum_b, square_a, square_b, product
+
+
+@device
+def _ranked(ordered, indices, counts, statistic, q):
+    """The quantile or trimmed mean of a resample of a sorted sample, from how often each rank was drawn."""
+    n = ordered.size
+    counts[:n] = 0
+    for index in indices:
+        counts[index] += 1
+    if statistic == QUANTILE:
+        h = (n - 1) * q
+        k = min(int(h), n - 1)
+        rank = 0
+        i = -1
+        while rank <= k:
+            i += 1
+            rank += counts[i]
+        left = ordered[i]
+        if h == k or rank > k + 1:
+            return left
+        i += 1
+        while counts[i] == 0:
+            i += 1
+        return interpolated(left, ordered[i], h - k)
+    cut = int(q * n)
+    rank = 0
+    total = 0.0
+    origin = ordered[n // 2]
+    for i in range(n):
+        inside = min(rank + counts[i], n - cut) - max(rank, cut)
+        if inside > 0:
+            total += inside * (ordered[i] - origin)
+        rank += counts[i]
+    return origin + total / (n - 2 * cut)
+
+
+@device
+def _drawn(ordered, indices, counts, statistic, q):
+    """A resample's statistic and, for means, the square of its standard error; the sample is centred for sums."""
+    n = ordered.size
+    if statistic == MEAN or statistic == RATIO:
+        return _sum(ordered, indices) / n
+    if statistic == STD:
+        total, squares = _sum_and_squares(ordered, indices)
+        return math.sqrt(max(squares - total * total / n, 0.0) / (n - 1))
+    return _ranked(ordered, indices, counts, statistic, q)
+
+
+@device
+def _squared_error(total, squares, n, largest):
+    """The squared standard error of a resample's mean; 0 where its values are equal to rounding."""
+    rest = squares - total * total / n
+    if rest <= 64.0 * _EPS * n * largest * largest * 1e-3:
+        return 0.0
+    return rest / (n - 1.0) / n
+
+
+@device
+def _studentised(change, squared_error, tolerance):
+    if squared_error > 0.0:
+        return change / math.sqrt(squared_error)
+    if abs(change) <= tolerance:
+        return 0.0
+    return math.inf if change > 0.0 else -math.inf
+
+
+@device
+def _sort_pairs(a, b):
+    """Sort pairs by their first values, and by the second among equals (in place)."""
+    order = np.argsort(b, kind="mergesort")
+    order = order[np.argsort(a[order], kind="mergesort")]
+    a[:] = a[order]
+    b[:] = b[order]
+
+
+@kernel(
+    types.void(
+        types.int64, types.int64, F, I, I, F, I, I, types.boolean, types.boolean, types.int64, types.float64, types.int64,
+        types.float64, types.float64, types.int64, types.uint64, U, B, OF, OF, OF, OF, OF, OB,
+    )
+)  # fmt: skip
+def resampled_limits(
+    start, stop, a, offsets_a, n_a, b, offsets_b, n_b, two, paired, statistic, q, method, alpha, z, resamples, seed, keys, route,
+    estimate, low, high, error, bias, status,
+):  # fmt: skip
+    """Limits of each cell whose route is DRAWN.
+
+    Parameters
+    ----------
+    a, b : float64
+        Cleaned values: ``n_a[c]`` of them from ``offsets_a[c]``; `b` is used where `two`.
+    paired : bool
+        With `two` (a ratio): the values are drawn in pairs.
+    statistic, method : int
+        MEAN, RATIO, STD, QUANTILE (at `q`) or TRIMMED (`q` cut at each end); with `two` a difference but for RATIO.
+        STUDENTISED needs MEAN or RATIO.
+    alpha, z : float
+        1 − the confidence level, and the normal quantile of 1 − α/2.
+    resamples, seed, keys : int, uint64, uint64 of shape (n_cells,)
+        Replicate r of a cell depends on (seed, key, r) and the cell's values, not on their order.
+    estimate, low, high, error, bias : float64, shape (n_cells,), output
+    status : int8, shape (n_cells,), in and output
+        ZERO_DENOMINATOR, NO_ROOT, UNBOUNDED or FEW_RESAMPLES (a BCa level beyond the draws); else as it was.
+    """
+    draws = np.empty(resamples)
+    work = np.empty(resamples)
+    for c in range(start, stop):
+        if route[c] != DRAWN:
+            continue
+        one = a[offsets_a[c] : offsets_a[c] + n_a[c]].copy()
+        other = b[:0].copy()
+        if two:
+            other = b[offsets_b[c] : offsets_b[c] + n_b[c]].copy()
+        n = one.size
+        m = other.size
+        joint = two and paired
+        if joint:
+            _sort_pairs(one, other)
+        else:
+            sort(one)
+            sort(other)
+        single = MEAN if statistic == RATIO else statistic
+        theta_a = point_estimate(one, single, q)
+        theta_b = point_estimate(other, single, q) if two else 0.0
+        ratio = statistic == RATIO
+        theta = theta_a / theta_b if ratio else theta_a - theta_b
+        influence = np.empty(n + m)
+        skew = 0.0
+        if method == BCA:
+            skew = cell_acceleration(one, other, theta_a, theta_b, statistic, q, joint, influence)
+
+        # Sums are taken of centred values: a resample's change is then exact to its own size.
+        sums = statistic == MEAN or ratio or statistic == STD
+        centre_a = 0.0
+        centre_b = 0.0
+        if sums:
+            centre_a = mean_of(one)
+            one -= centre_a
+            if two:
+                centre_b = mean_of(other)
+                other -= centre_b
+        largest_a = np.max(np.abs(one))
+        largest_b = np.max(np.abs(other)) if two else 0.0
+        stream_a = cell_stream(seed, keys[c], 0)
+        stream_b = cell_stream(seed, keys[c], 1)
+        indices_a = np.empty(n, np.uint64)
+        indices_b = np.empty(m, np.uint64)
+        counts = np.empty(max(n, m), np.int64)
+        crossed = False
+        tolerance = 16.0 * _EPS * (largest_a + largest_b)
+        if ratio:
+            tolerance = 16.0 * _EPS * abs(theta)
+        for r in range(resamples):
+            draw_indices(replicate_stream(stream_a, r), n, indices_a)
+            if two and not joint:
+                draw_indices(replicate_stream(stream_b, r), m, indices_b)
+            if ratio:
+                if joint:
+                    total_a, total_b, square_a, square_b, product = _joint_sums(one, other, indices_a)
+                else:
+                    total_a, square_a = _sum_and_squares(one, indices_a)
+                    total_b, square_b = _sum_and_squares(other, indices_b)
+                    product = 0.0
+                above = centre_a + total_a / n
+                under = centre_b + total_b / m
+                if under * theta_b <= 0.0:
+                    crossed = True
+                    break
+                # above/under − theta, without subtracting two near ratios.
+                change = (total_a / n - theta * (total_b / m)) / under
+                if method == STUDENTISED:
+                    rate = above / under
+                    if joint:
+                        total = total_a - rate * total_b
+                        squares = square_a - 2.0 * rate * product + rate * rate * square_b
+                        variance = _squared_error(total, squares, n, largest_a + abs(rate) * largest_b)
+                    else:
+                        variance = _squared_error(total_a, square_a, n, largest_a)
+                        variance += rate * rate * _squared_error(total_b, square_b, m, largest_b)
+                    change = _studentised(change, variance / (under * under), tolerance)
+            elif method == STUDENTISED:
+                total_a, square_a = _sum_and_squares(one, indices_a)
+                change = total_a / n
+                variance = _squared_error(total_a, square_a, n, largest_a)
+                if two:
+                    total_b, square_b = _sum_and_squares(other, indices_b)
+                    change -= total_b / m
+                    variance += _squared_error(total_b, square_b, m, largest_b)
+                change = _studentised(change, variance, tolerance)
+            else:
+                change = _drawn(one, indices_a, counts, statistic, q)
+                if two:
+                    change -= _drawn(other, indices_b, counts, statistic, q)
+                if statistic != MEAN:
+                    change -= theta
+            draws[r] = change
+        estimate[c] = theta
+        if crossed:
+            status[c] = ZERO_DENOMINATOR
+            continue
+        if method != STUDENTISED:
+            error[c], bias[c], low[c], high[c], outcome = tail_limits(draws, work, theta, tolerance, skew, method, alpha, z)
+            if status[c] == OK:
+                status[c] = outcome
+            continue
+        # The error by which the estimate is studentised, as in the resamples.
+        if joint:
+            variance = _squared_error(0.0, np.sum((one - theta * other) ** 2), n, largest_a + abs(theta) * largest_b)
+        else:
+            variance = _squared_error(0.0, np.sum(one * one), n, largest_a)
+            if two:
+                variance += (theta * theta if ratio else 1.0) * _squared_error(0.0, np.sum(other * other), m, largest_b)
+        sd = math.sqrt(variance) / (abs(theta_b) if ratio else 1.0)
+        below, above = type7_pair(draws, 0.5 * alpha, 1.0 - 0.5 * alpha)
+        error[c] = sd
+        bias[c] = 0.0 if statistic == MEAN else math.nan
+        low[c] = theta - sd * above
+        high[c] = theta - sd * below
+        if status[c] == OK and not (abs(low[c]) < math.inf and abs(high[c]) < math.inf):
+            status[c] = UNBOUNDED

@@ -1,0 +1,151 @@
+"""Mergeable moments of pairs, and the paired t test from them."""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+import numpy as np
+from numba import types
+
+from fastgate.jit import device, kernel
+from fastgate.kernels.moments import MOMENTS, common_exponent, mean_difference, scaled
+from fastgate.kernels.pairs import (
+    OPTIONS,
+    PAIRED,
+    VALUES,
+    Cell,
+    clear,
+    complete_pairs,
+    judge_pairs,
+    measure_pairs,
+    subtract,
+)
+from fastgate.kernels.records import Floats, Integers, MomentArrays, PairedArrays, PairMomentArrays
+from fastgate.kernels.status import OK, TOO_FEW
+from fastgate.kernels.types import OB, OF, OI, F
+
+__all__ = ["comoment_merge_kernel", "pair_moments_kernel", "paired_from_moments_kernel"]
+
+_OUT_MOMENTS: Final = types.NamedTuple([OI, OI, OF, OF, OF, OF, OI, OB, OB], MomentArrays)
+_PAIRS: Final = types.NamedTuple([MOMENTS, MOMENTS, MOMENTS, F], PairMomentArrays)
+_OUT_PAIRS: Final = types.NamedTuple([_OUT_MOMENTS, _OUT_MOMENTS, _OUT_MOMENTS, OF], PairMomentArrays)
+
+
+@device
+def _store(out: MomentArrays, i: int, n: int, n_missing: int, cell: Cell) -> None:
+    shift, centre, m2, m3, exponent, constant, status = cell
+    out.n[i] = n
+    out.n_missing[i] = n_missing
+    out.shift[i] = shift
+    out.centre[i] = centre
+    out.m2[i] = m2
+    out.m3[i] = m3
+    out.exponent[i] = exponent
+    out.constant[i] = constant
+    out.status[i] = TOO_FEW if n == 0 or (n == 1 and status == OK) else status
+
+
+@kernel(types.void(*VALUES, _OUT_PAIRS))
+def pair_moments_kernel(
+    start: int,
+    stop: int,
+    candidate_values: Floats,
+    candidate_offsets: Integers,
+    baseline_values: Floats,
+    baseline_offsets: Integers,
+    candidate_index: Integers,
+    baseline_index: Integers,
+    out: PairMomentArrays,
+) -> None:
+    """Moments of the complete pairs of two cells of equal size."""
+    empty = (math.nan, math.nan, 0.0, 0.0, 0, False, TOO_FEW)
+    for i in range(start, stop):
+        ia = baseline_index[i]
+        ib = candidate_index[i]
+        a, b = complete_pairs(
+            baseline_values[baseline_offsets[ia] : baseline_offsets[ia + 1]],
+            candidate_values[candidate_offsets[ib] : candidate_offsets[ib + 1]],
+        )
+        n = a.size
+        missing = baseline_offsets[ia + 1] - baseline_offsets[ia] - n
+        of_a = of_b = of_d = empty
+        comoment = 0.0
+        if n > 0:
+            d = np.empty(n)
+            subtract(b, a, d)
+            of_a, of_b, of_d, comoment = measure_pairs(a, b, d)
+        _store(out.baseline, i, n, missing, of_a)
+        _store(out.candidate, i, n, missing, of_b)
+        _store(out.difference, i, n, missing, of_d)
+        out.comoment[i] = comoment
+
+
+@device
+def _load(moments: MomentArrays, i: int) -> Cell:
+    return (
+        moments.shift[i],
+        moments.centre[i],
+        moments.m2[i],
+        moments.m3[i],
+        moments.exponent[i],
+        moments.constant[i] == 1,
+        np.int64(moments.status[i]),
+    )
+
+
+@kernel(types.void(types.int64, types.int64, _PAIRS, *OPTIONS, PAIRED))
+def paired_from_moments_kernel(
+    start: int,
+    stop: int,
+    pairs: PairMomentArrays,
+    alternative: int,
+    alpha: float,
+    interval: bool,
+    out: PairedArrays,
+) -> None:
+    """The test of each cell of pairs."""
+    for i in range(start, stop):
+        clear(out, i)
+        n = pairs.difference.n[i]
+        out.n[i] = n
+        out.n_missing[i] = pairs.difference.n_missing[i]
+        if n > 0:
+            of_a = _load(pairs.baseline, i)
+            of_b = _load(pairs.candidate, i)
+            of_d = _load(pairs.difference, i)
+            judge_pairs(n, of_a, of_b, of_d, pairs.comoment[i], alternative, alpha, interval, out, i)
+
+
+@device
+def _distance(a: MomentArrays, b: MomentArrays, i: int) -> tuple[float, int]:
+    """Difference of the means of both parts / 2^exponent, and the exponent that their merger has."""
+    exponent = common_exponent(
+        a.shift[i], a.exponent[i], a.constant[i], b.shift[i], b.exponent[i], b.constant[i]
+    )
+    delta = mean_difference(
+        a.shift[i], a.centre[i], a.exponent[i], b.shift[i], b.centre[i], b.exponent[i], exponent
+    )
+    return delta, exponent
+
+
+@kernel(types.void(types.int64, types.int64, _PAIRS, _PAIRS, OF, OI))
+def comoment_merge_kernel(
+    start: int, stop: int, a: PairMomentArrays, b: PairMomentArrays, out: Floats, exponents: Integers
+) -> None:
+    """Co-moments / 2^exponents of two parts together: Pébay (2008), equation 3.14."""
+    for i in range(start, stop):
+        n_a = a.baseline.n[i]
+        n_b = b.baseline.n[i]
+        if n_a == 0 or n_b == 0:
+            part = a if n_b == 0 else b
+            out[i] = part.comoment[i]
+            exponents[i] = part.baseline.exponent[i] + part.candidate.exponent[i]
+            continue
+        x, exponent_x = _distance(a.baseline, b.baseline, i)
+        y, exponent_y = _distance(a.candidate, b.candidate, i)
+        exponent = exponent_x + exponent_y
+        exponents[i] = exponent
+        within_a = scaled(a.comoment[i], a.baseline.exponent[i] + a.candidate.exponent[i] - exponent)
+        within_b = scaled(b.comoment[i], b.baseline.exponent[i] + b.candidate.exponent[i] - exponent)
+        out[i] = within_a + within_b + x * y * (n_a * (n_b / (n_a + n_b)))

@@ -1,0 +1,185 @@
+"""What every report of the benchmark gate says, before it is laid out: candidates in order, reasons, notes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import polars as pl
+
+from fastgate.gates.verdict import VERDICTS
+from fastgate.reports import words
+
+if TYPE_CHECKING:
+    from fastgate.gates.result import BenchmarkResult
+
+__all__ = [
+    "Candidate",
+    "Entry",
+    "candidates",
+    "counts",
+    "deciding_pvalue",
+    "headline",
+    "ranked",
+]
+
+# Candidates whose tables are turned into Python rows at a time.
+_CHUNK: Final = 500
+_CELL_COLUMNS: Final = (
+    "kpi",
+    "direction",
+    "role",
+    "outcome",
+    "guard",
+    "delta",
+    "half_width",
+    "pvalue",
+    "pvalue_adjusted",
+    "welch_pvalue",
+    "paired_pvalue",
+    "margin",
+    "n_candidate",
+    "n_baseline",
+)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One suite of a candidate against one baseline.
+
+    Attributes
+    ----------
+    suite, baseline, outcome : str
+    lost : bool
+        Won by the previous release, and not now.
+    failed_guards, reasons : list of str
+    cells : list of dict
+        The rows of the comparisons that decide or guard the suite.
+    """
+
+    suite: str
+    baseline: str
+    outcome: str
+    lost: bool
+    failed_guards: list[str]
+    reasons: list[str]
+    cells: list[dict[str, Any]]
+
+    @property
+    def deciding(self) -> list[dict[str, Any]]:
+        """The comparisons that decide the suite."""
+        return [cell for cell in self.cells if cell["role"] == "decides"]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One candidate with everything a report shows of it.
+
+    Attributes
+    ----------
+    name, verdict : str
+    beaten : int
+        Baselines beaten.
+    reasons, lost_suites : list of str
+    baselines : list of dict
+        The rows of the table of this name.
+    grid : dict of str to dict of str to Entry
+        Suite → baseline → outcome, in the policy's order.
+    """
+
+    name: str
+    verdict: str
+    beaten: int
+    reasons: list[str]
+    lost_suites: list[str]
+    baselines: list[dict[str, Any]]
+    grid: dict[str, dict[str, Entry]]
+
+    def against(self, baseline: str) -> list[Entry]:
+        """The suites against one baseline."""
+        return [row[baseline] for row in self.grid.values() if baseline in row]
+
+
+def headline(result: BenchmarkResult) -> list[str]:
+    """What was judged by which rule, in three short lines.
+
+    Examples
+    --------
+    A first line such as ``benchmark gate, policy concordia, tenant strict-7``.
+    """
+    policy, evidence = result.policy, result.evidence
+    tenant = f", tenant {words.name(policy['tenant'])}" if policy.get("tenant") else ""
+    n_baselines, n_suites = len(policy["baselines"]), len(policy["suites"])
+    return [
+        f"benchmark gate, policy {words.name(policy['name'])}{tenant} "
+        f"({evidence.get('policy_hash', '')[:12]})".replace(" ()", ""),
+        f"{words.plural(len(result), 'candidate')} × {words.plural(n_baselines, 'baseline')} × "
+        f"{words.plural(n_suites, 'suite')}: at least {words.plural(policy['min_suite_wins'], 'win')} "
+        "against every baseline",
+        words.method_in_words(policy),
+    ]
+
+
+def counts(result: BenchmarkResult) -> dict[str, int]:
+    """Candidates per verdict, from pass to block, those that occur."""
+    found = dict(result.verdicts["verdict"].cast(pl.String).value_counts().iter_rows())
+    return {verdict: found[verdict] for verdict in VERDICTS if verdict in found}
+
+
+def ranked(result: BenchmarkResult) -> pl.DataFrame:
+    """The verdicts, the best candidate first: by verdict, baselines beaten, fewest wins."""
+    return result.verdicts.sort(
+        pl.col("verdict").to_physical(),
+        -pl.col("baselines_beaten").cast(pl.Int64),
+        -pl.col("fewest_wins").cast(pl.Int64),
+        maintain_order=True,
+    )
+
+
+def candidates(result: BenchmarkResult, names: Sequence[str]) -> Iterator[Candidate]:
+    """The candidates `names`, in this order."""
+    for start in range(0, len(names), _CHUNK):
+        yield from _chunk(result, names[start : start + _CHUNK])
+
+
+def _chunk(result: BenchmarkResult, names: Sequence[str]) -> Iterator[Candidate]:
+    mine = pl.col("candidate").cast(pl.String).is_in(names)
+    keys = pl.col("candidate", "baseline", "suite").cast(pl.String)
+    cells: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
+    frame = result.cells.filter(mine & (pl.col("role") != "shown")).select(keys, *_CELL_COLUMNS)
+    for row in frame.iter_rows(named=True):
+        cells.setdefault((row["candidate"], row["baseline"], row["suite"]), []).append(row)
+    grids: dict[str, dict[str, dict[str, Entry]]] = {name: {} for name in names}
+    for row in result.suites.filter(mine).iter_rows(named=True):
+        key = (row["candidate"], row["baseline"], row["suite"])
+        grids[row["candidate"]].setdefault(row["suite"], {})[row["baseline"]] = Entry(
+            row["suite"],
+            row["baseline"],
+            row["outcome"],
+            row["lost"],
+            row["failed_guards"],
+            row["reasons"],
+            cells.get(key, []),
+        )
+    baselines: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
+    for row in result.baselines.filter(mine).iter_rows(named=True):
+        baselines[row["candidate"]].append(row)
+    verdicts = {row["candidate"]: row for row in result.verdicts.filter(mine).iter_rows(named=True)}
+    for name in names:
+        verdict = verdicts[name]
+        yield Candidate(
+            name,
+            verdict["verdict"],
+            verdict["baselines_beaten"],
+            verdict["reasons"],
+            verdict["lost_suites"],
+            baselines[name],
+            grids[name],
+        )
+
+
+def deciding_pvalue(cell: dict[str, Any], policy: dict[str, Any]) -> float | None:
+    """The p-value that the rule compares with alpha: the adjusted one where the policy corrects."""
+    value: float | None = cell["pvalue" if policy["correction"]["method"] == "none" else "pvalue_adjusted"]
+    return value

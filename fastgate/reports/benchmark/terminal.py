@@ -1,0 +1,330 @@
+"""The benchmark gate's result for people: a table per candidate for few, a ranked summary for many."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from typing import IO, TYPE_CHECKING, Any, Final
+
+import polars as pl
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from fastgate.reports import words
+from fastgate.reports.benchmark import facts
+from fastgate.reports.benchmark.sentences import entry_notes, notes, verdict_line, why
+from fastgate.reports.console import STYLES, bullets, indented, new_table, rendered, width_of
+
+if TYPE_CHECKING:
+    from fastgate.gates.result import BenchmarkResult
+
+__all__ = ["report", "verdict_lines"]
+
+_FEW: Final = 6
+# Of a sweep so many candidates of each verdict are shown.
+_OF_EACH_VERDICT: Final = 10
+# Suites shown in full, of all candidates together; with more, those that were not won come first.
+_GRID_ROWS: Final = 48
+_FEWEST_GRID_ROWS: Final = 8
+_WIDEST_LABEL: Final = 28
+_NARROWEST_HEADER: Final = 10
+
+
+def verdict_lines(result: BenchmarkResult) -> str:
+    """One line per candidate, ``block<TAB>its name``, in the order of the result."""
+    pairs = result.verdicts.select(pl.col("verdict", "candidate").cast(pl.String)).iter_rows()
+    return "".join(f"{verdict}\t{words.name(candidate)}\n" for verdict, candidate in pairs)
+
+
+def report(result: BenchmarkResult, stream: IO[str], *, saved: str | None = None) -> str:
+    """The result as text for `stream`.
+
+    Parameters
+    ----------
+    result : BenchmarkResult
+    stream : text file
+        Where the text will be written: gives width, colours and encoding.
+    saved : str, optional
+        Where the result was saved, for the command that explains it.
+    """
+    few = len(result) <= _FEW
+    parts: list[RenderableType] = [Text(line) for line in facts.headline(result)]
+    if few:
+        width = width_of(stream)
+        rows = max(_GRID_ROWS // max(len(result), 1), _FEWEST_GRID_ROWS)
+        for candidate in facts.candidates(result, list(result)):
+            parts += ["", *_candidate(candidate, result.policy, rows, width)]
+    else:
+        parts += ["", *_summary(result)]
+    found = notes(result)
+    if found:
+        parts += ["", Text("Notes", style="bold"), indented(bullets(found))]
+    parts += ["", *_conclusion(result, saved)]
+    return rendered(parts, stream)
+
+
+def _verdict(verdict: str) -> Text:
+    return Text(verdict.upper(), style=STYLES[verdict])
+
+
+def _conclusion(result: BenchmarkResult, saved: str | None) -> Iterator[RenderableType]:
+    if len(result) > 1:
+        found = ", ".join(f"{words.count(n)} {verdict}" for verdict, n in facts.counts(result).items())
+        yield Text.assemble(
+            _verdict(result.verdict), f": the worst of {words.plural(len(result), 'candidate')} ({found})"
+        )
+    # The candidate a reader asks about next: the best of those that did not pass.
+    asked = facts.ranked(result).filter(pl.col("verdict") != "pass").head(1)
+    if asked.is_empty():
+        asked = facts.ranked(result).tail(1)
+    if asked.is_empty():
+        return
+    name = shlex.quote(str(asked["candidate"][0]))
+    if any(ord(letter) < 32 for letter in name):
+        name = "NAME"
+    if saved is None:
+        yield f"Next: save the result with -o result.json, then fastgate explain result.json --candidate {name}"
+    else:
+        yield f"Next: fastgate explain {shlex.quote(saved)} --candidate {name}"
+
+
+# A few candidates
+
+
+def _candidate(
+    candidate: facts.Candidate, policy: dict[str, Any], rows: int, width: int
+) -> Iterator[RenderableType]:
+    yield Text.assemble(
+        _verdict(candidate.verdict), " ", (words.name(candidate.name), "bold"), f"  {verdict_line(candidate)}"
+    )
+    yield ""
+    yield indented(_baselines(candidate))
+    reasons = why(candidate)
+    if reasons:
+        yield ""
+        yield indented(bullets(reasons))
+    yield ""
+    yield from map(indented, _grid(candidate, policy, rows, width - 2))
+
+
+def _baselines(candidate: facts.Candidate) -> Table:
+    table = new_table()
+    table.add_column("baseline", overflow="fold")
+    for heading in ("won", "required", "tied", "lost", "undefined"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("verdict", no_wrap=True)
+    for row in candidate.baselines:
+        table.add_row(
+            Text(words.name(row["baseline"])),
+            words.count(row["wins"]),
+            words.count(row["required"]),
+            words.count(row["ties"]),
+            words.count(row["losses"]),
+            words.count(row["undefined"]),
+            Text(row["verdict"], style=STYLES[row["verdict"]]),
+        )
+    return table
+
+
+def _grid(
+    candidate: facts.Candidate, policy: dict[str, Any], rows: int, width: int
+) -> Iterator[RenderableType]:
+    """Suites × baselines: outcome, delta and p; on one line each where the width allows it."""
+    shown = _suites_shown(candidate, rows)
+    labels = [label for suite in shown for label in _labels(suite, policy, candidate)]
+    label_width = min(max((Text(label).cell_len for label in ["suite", *labels]), default=5), _WIDEST_LABEL)
+    baselines = [row["baseline"] for row in candidate.baselines]
+    cells = {
+        baseline: [cell for suite in shown for cell in _cells(candidate.grid[suite], baseline, policy)]
+        for baseline in baselines
+    }
+    one_line = [_column_width(baseline, cells[baseline], " ") for baseline in baselines]
+    joint = " " if label_width + sum(one_line) + 2 * len(one_line) + 2 <= width else "\n"
+    widths = [_column_width(baseline, cells[baseline], joint) for baseline in baselines]
+    for group in _groups(widths, width - label_width - 2):
+        table = new_table()
+        table.add_column("suite", width=label_width, overflow="fold")
+        for position in group:
+            table.add_column(Text(words.name(baselines[position])), width=widths[position], overflow="fold")
+        for row, label in enumerate(labels):
+            table.add_row(
+                Text(label), *(_joined(cells[baselines[position]][row], joint) for position in group)
+            )
+        yield table
+    hidden = len(candidate.grid) - len(shown)
+    if hidden:
+        all_won = all(
+            entry.outcome == "win"
+            for suite, row in candidate.grid.items()
+            if suite not in shown
+            for entry in row.values()
+        )
+        yield Text(
+            f"and {words.plural(hidden, 'suite')} more"
+            + (", won against every baseline" if all_won else "; a file given with -o holds all"),
+            style="dim",
+        )
+    corrected = policy["correction"]["method"] != "none"
+    yield Text(
+        f"difference to the baseline and {'adjusted ' if corrected else ''}p; ↑ higher is better, ↓ lower is better",
+        style="dim",
+    )
+
+
+def _suites_shown(candidate: facts.Candidate, rows: int) -> list[str]:
+    """All suites where they fit; else those furthest from being won, in the policy's order."""
+    suites = list(candidate.grid)
+    if len(suites) <= rows:
+        return suites
+    badness = {
+        suite: sum(
+            (entry.outcome != "win") + (entry.outcome in ("loss", "undefined")) + 2 * entry.lost
+            for entry in row.values()
+        )
+        for suite, row in candidate.grid.items()
+    }
+    worst = {suite for suite in sorted(suites, key=badness.__getitem__, reverse=True)[:rows] if badness[suite]}
+    return [suite for suite in suites if suite in worst]
+
+
+def _labels(suite: str, policy: dict[str, Any], candidate: facts.Candidate) -> list[str]:
+    entry = next(iter(candidate.grid[suite].values()))
+    kpis = [
+        f"{words.name(cell['kpi'])} {'↑' if cell['direction'] == 'higher' else '↓'}" for cell in entry.deciding
+    ]
+    if len(kpis) == 1:
+        return [f"{words.name(suite)} {kpis[0]}"]
+    rule = policy["suites"][suite]["decided_by"]
+    return [f"{words.name(suite)} ({rule} of {len(kpis)})", *(f"  {kpi}" for kpi in kpis)]
+
+
+_Parts = list[tuple[str, str]]
+
+
+def _cells(row: dict[str, facts.Entry], baseline: str, policy: dict[str, Any]) -> list[list[_Parts]]:
+    """The grid's rows of one suite: each a list of lines, each line a list of texts with their styles."""
+    entry = row[baseline]
+    deciding = entry.deciding
+    found = [(note, "dim") for note in entry_notes(entry)]
+    outcome = (entry.outcome, STYLES[entry.outcome])
+    if len(deciding) == 1:
+        return [[[outcome, (_delta(deciding[0]), "")], [(_p(deciding[0], policy), "")], *([note] for note in found)]]
+    return [
+        [[outcome], *([note] for note in found)],
+        *(
+            [
+                [(cell["outcome"], STYLES[cell["outcome"]]), (_delta(cell), "")],
+                [(_p(cell, policy), "")],
+            ]
+            for cell in deciding
+        ),
+    ]
+
+
+def _delta(cell: dict[str, Any]) -> str:
+    return "" if cell["delta"] is None else words.signed(cell["delta"])
+
+
+def _p(cell: dict[str, Any], policy: dict[str, Any]) -> str:
+    value = facts.deciding_pvalue(cell, policy)
+    return "" if value is None else f"p {words.pvalue(value, policy['alpha'])}"
+
+
+def _joined(lines: Sequence[_Parts], joint: str) -> Text:
+    """Outcome, delta and p on one line or two; notes always below."""
+    texts = [Text(" ").join(Text(text, style) for text, style in line if text) for line in lines]
+    head = Text(joint).join(text for text in texts[:2] if text)
+    return Text("\n").join([head, *texts[2:]])
+
+
+def _column_width(baseline: str, cells: Sequence[Sequence[_Parts]], joint: str) -> int:
+    longest = max(
+        (Text(line).cell_len for cell in cells for line in _joined(cell, joint).plain.split("\n")), default=0
+    )
+    return max(longest, min(Text(words.name(baseline)).cell_len, _NARROWEST_HEADER))
+
+
+def _groups(widths: Sequence[int], room: int) -> list[list[int]]:
+    """Neighbouring columns that fit beside each other, one at least."""
+    groups: list[list[int]] = []
+    used = 0
+    for position, width in enumerate(widths):
+        if groups and used + width + 2 <= room:
+            groups[-1].append(position)
+            used += width + 2
+        else:
+            groups.append([position])
+            used = width + 2
+    return groups
+
+
+# Many candidates
+
+
+def _summary(result: BenchmarkResult) -> Iterator[RenderableType]:
+    ranked = facts.ranked(result)
+    table = new_table()
+    table.add_column("verdict", no_wrap=True)
+    table.add_column("candidate", overflow="fold")
+    table.add_column("beaten", justify="right", no_wrap=True)
+    table.add_column("fewest wins", justify="right", no_wrap=True)
+    table.add_column("reasons", overflow="fold")
+    for verdict, total in facts.counts(result).items():
+        mine = ranked.filter(pl.col("verdict") == verdict)
+        for row in mine.head(_OF_EACH_VERDICT).iter_rows(named=True):
+            table.add_row(
+                Text(verdict, style=STYLES[verdict]),
+                Text(words.name(row["candidate"])),
+                f"{row['baselines_beaten']} of {row['baselines']}",
+                f"{row['fewest_wins']} of {row['required']}",
+                words.listing([words.short_reason([code]) for code in row["reasons"]], 3),
+            )
+        if total > _OF_EACH_VERDICT:
+            more = f"and {words.count(total - _OF_EACH_VERDICT)} more that {_DID[verdict]}"
+            table.add_row("", Text(more, style="dim"), "", "", "")
+        table.add_section()
+    yield table
+    yield ""
+    yield from _hardest(result)
+
+
+_DID: Final = {
+    "pass": "pass",
+    "review": "need a review",
+    "refused": "were refused",
+    "block": "are blocked",
+}
+
+
+def _hardest(result: BenchmarkResult) -> Iterator[RenderableType]:
+    """Which baselines and suites stand in the way, over all candidates."""
+    total = len(result)
+    baselines = (
+        result.baselines.group_by("baseline", maintain_order=True)
+        .agg((pl.col("wins") >= pl.col("required")).sum().alias("beaten"))
+        .sort("beaten", maintain_order=True)
+    )
+    yield Text("Hardest baselines", style="bold")
+    yield indented(
+        bullets(
+            [
+                f"{words.name(name)}: beaten by {words.count(beaten)} of {words.plural(total, 'candidate')}"
+                for name, beaten in baselines.head(3).iter_rows()
+            ]
+        )
+    )
+    suites = (
+        result.suites.group_by("suite", maintain_order=True)
+        .agg((pl.col("outcome") == "win").mean().alias("share"))
+        .sort("share", maintain_order=True)
+    )
+    yield Text("Hardest suites", style="bold")
+    yield indented(
+        bullets(
+            [
+                f"{words.name(name)}: {100 * share:.3g} % of its comparisons won"
+                for name, share in suites.head(3).iter_rows()
+            ]
+        )
+    )

@@ -1,0 +1,204 @@
+"""Numbers, names and reasons as people read them; shared by every report."""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+__all__ = [
+    "better_or_worse",
+    "count",
+    "listing",
+    "name",
+    "number",
+    "plural",
+    "pvalue",
+    "short_reason",
+    "signed",
+    "method_in_words",
+    "transliterated",
+]
+
+MISSING: Final = "–"
+_LONGEST_NAME: Final = 80
+
+# Reason codes in the few characters that a table has; the sentences are `fastgate.gates.reasons.MEANINGS`.
+_SHORT: Final = {
+    "missing_cell": "no data",
+    "duplicate_case": "case twice",
+    "unpaired_cases": "other cases",
+    "missing_values": "values missing",
+    "nonfinite": "infinite value",
+    "too_few": "under 2 cases",
+    "n_lt_min": "too few cases",
+    "zero_var_equal": "no variance",
+    "zero_var_diff": "no variance",
+    "precision_loss": "precision lost",
+    "guard_worse": "guard worse",
+    "guard_not_shown": "guard not shown",
+    "guard_undefined": "guard undefined",
+    "too_few_wins": "too few wins",
+    "lost_suite": "suite lost",
+    "no_previous_result": "not in previous",
+}
+
+# One character for one, so that tables keep their shape on a terminal without Unicode.
+_ASCII: Final = str.maketrans({"×": "x", "·": "|", "–": "-", "↑": "^", "↓": "v", "≥": ">", "±": "~"})
+
+
+def number(value: float | None, digits: int = 4) -> str:
+    """A figure with about `digits` significant digits; `MISSING` where there is none.
+
+    Examples
+    --------
+    >>> number(0.012345678), number(123456.7), number(1.2e-15), number(-0.5), number(None)
+    ('0.01235', '123,457', '1.2e-15', '-0.5', '–')
+    """
+    if value is None or not math.isfinite(value):
+        return MISSING
+    if 1e4 <= abs(value) < 1e9:
+        return f"{value:,.0f}"
+    return _short_exponent(f"{value + 0.0:.{digits}g}")
+
+
+def _short_exponent(text: str) -> str:
+    mantissa, _, exponent = text.partition("e")
+    return f"{mantissa}e{int(exponent)}" if exponent else mantissa
+
+
+def signed(value: float | None, digits: int = 3) -> str:
+    """A difference, with its sign.
+
+    Examples
+    --------
+    >>> signed(0.01234), signed(-2.0), signed(0.0), signed(None)
+    ('+0.0123', '-2', '0', '–')
+    """
+    text = number(value, digits)
+    return f"+{text}" if value is not None and value > 0 and text != MISSING else text
+
+
+def pvalue(value: float | None, alpha: float | None = None) -> str:
+    """A p-value with three significant digits, or as many as it takes to show its side of `alpha`.
+
+    Examples
+    --------
+    >>> pvalue(0.3141), pvalue(1.234e-15), pvalue(1.0), pvalue(0.0), pvalue(0.0499999, 0.05)
+    ('0.314', '1.23e-15', '1', '<1e-307', '0.0499999')
+    """
+    if value is None or not math.isfinite(value):
+        return MISSING
+    if value == 0:
+        return "<1e-307"  # below the smallest normal number
+    for digits in range(3, 18):
+        text = f"{value:.{digits}g}"
+        if alpha is None or (float(text) < alpha) == (value < alpha):
+            break
+    return _short_exponent(text)
+
+
+def count(value: int) -> str:
+    """A whole number with separators: ``12,345``."""
+    return f"{value:,}"
+
+
+def plural(value: int, one: str, many: str | None = None) -> str:
+    """``1 suite``, ``2 suites``, ``1,200 suites``."""
+    return f"{count(value)} {one if value == 1 else many or one + 's'}"
+
+
+def listing(items: Sequence[str], most: int = 5) -> str:
+    """The first items, and how many more there are.
+
+    Examples
+    --------
+    >>> listing(["a", "b"]), listing(["a", "b", "c", "d"], 2)
+    ('a, b', 'a, b and 2 more')
+    """
+    if len(items) <= most:
+        return ", ".join(items)
+    return f"{', '.join(items[:most])} and {count(len(items) - most)} more"
+
+
+def name(text: str) -> str:
+    r"""A name from the data, safe to show: control and formatting characters visible, the middle of a long one left out.
+
+    A build's name could otherwise move the cursor of the terminal, or reverse the writing direction of a verdict.
+
+    Examples
+    --------
+    >>> name("a\x1b[2Jb"), name("two\nlines"), name("")
+    ('a\\x1b[2Jb', 'two\\nlines', "''")
+    """
+    shown = "".join(
+        letter if unicodedata.category(letter)[0] != "C" and letter not in "\u2028\u2029" else _escaped(letter)
+        for letter in text
+    )
+    if len(shown) > _LONGEST_NAME:
+        half = (_LONGEST_NAME - 3) // 2
+        shown = f"{shown[:half]}...{shown[-half:]}"
+    return shown or "''"
+
+
+def _escaped(letter: str) -> str:
+    return letter.encode("unicode_escape").decode("ascii")
+
+
+def short_reason(codes: Sequence[str]) -> str:
+    """The first reason in a few characters; empty where there is none."""
+    return _SHORT.get(codes[0], codes[0].replace("_", " ")) if codes else ""
+
+
+def better_or_worse(delta: float | None, direction: str) -> str:
+    """``better`` or ``worse`` as the KPI counts it; ``equal`` at 0, and ``unknown`` where there is no difference."""
+    if delta is None or not math.isfinite(delta):
+        return "unknown"
+    if delta == 0:
+        return "equal"
+    return "better" if (delta > 0) == (direction == "higher") else "worse"
+
+
+def method_in_words(policy: Mapping[str, Any]) -> str:
+    """The test of a benchmark policy.
+
+    Examples
+    --------
+    >>> method_in_words({"test": "welch", "alternative": "two-sided", "alpha": 0.05,
+    ...                "correction": {"method": "holm", "family": "sweep"}})
+    "Welch's t test, two-sided, alpha 0.05, Holm correction over the sweep"
+    """
+    which = "Welch's t test" if policy["test"] == "welch" else "paired t test"
+    text = f"{which}, {policy['alternative']}, alpha {number(policy['alpha'])}"
+    method = policy["correction"]["method"]
+    if method == "none":
+        return text
+    family = "the sweep" if policy["correction"]["family"] == "sweep" else "each candidate"
+    return f"{text}, {CORRECTIONS[method]} correction over {family}"
+
+
+CORRECTIONS: Final = {
+    "bonferroni": "Bonferroni",
+    "holm": "Holm",
+    "hochberg": "Hochberg",
+    "bh": "Benjamini-Hochberg",
+    "by": "Benjamini-Yekutieli",
+}
+
+
+def transliterated(text: str, encoding: str) -> str:
+    r"""The text as the encoding can show it: ASCII signs for our own, escapes for what names hold.
+
+    Examples
+    --------
+    >>> transliterated("auc ↑", "ascii"), transliterated("auc ↑", "utf-8"), transliterated("naïve", "ascii")
+    ('auc ^', 'auc ↑', 'na\\xefve')
+    """
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        return text.translate(_ASCII).encode(encoding, "backslashreplace").decode(encoding)
+    except LookupError:
+        return transliterated(text, "ascii")
+    return text
