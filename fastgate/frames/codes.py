@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -85,12 +86,11 @@ def pieces_of(columns: Sequence[pl.Series]) -> Pieces:
     cuts = {0, n}
     for column in columns:
         cuts.update(np.cumsum(column.chunk_lengths()).tolist())
-    pieces = []
-    ordered = sorted(cuts)
-    for start, stop in zip(ordered, ordered[1:], strict=False):
+    pieces: Pieces = []
+    for start, stop in pairwise(sorted(cuts)):
         parts = -(-(stop - start) // _PIECE_ROWS)
         bounds = np.linspace(start, stop, parts + 1).astype(np.int64).tolist()
-        pieces.extend(zip(bounds, bounds[1:], strict=False))
+        pieces.extend(pairwise(bounds))
     return pieces
 
 
@@ -199,7 +199,7 @@ def group(columns: dict[str, pl.Series], shared: Sequence[Sequence[str]], pieces
             size *= distinct
         firsts = firsts[: grouping.encode(key, 1, codes[start:stop], firsts)]
         for name in columns:
-            parts[name][number] = local[name][firsts]
+            parts[name][number] = local[name][firsts].astype(np.int64)
         rows[number] = firsts + start
 
     _each(encode, len(pieces), n_rows * (1 + len(columns)))
@@ -232,6 +232,8 @@ def _distinct(keys: Sequence[tuple[Integers, pl.Series]]) -> tuple[Integers, Int
             size = unique.size
         key = key * len(known) + rank
         size *= len(known)
+    if np.all(key[1:] > key[:-1]):
+        return np.arange(key.size), np.arange(key.size)
     codes = np.empty(key.size, np.int32)
     firsts = np.empty(key.size, np.int64)
     firsts = firsts[: grouping.encode(key, 1, codes, firsts)]

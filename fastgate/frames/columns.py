@@ -5,11 +5,15 @@ from __future__ import annotations
 import polars as pl
 
 from fastgate.errors import DataError
-from fastgate.frames.sources import numbers_dtype
 
-__all__ = ["key_column", "list_column", "number_column"]
+__all__ = ["holds_numbers", "key_column", "list_column", "number_column"]
 
 _MISSING = ("", "na", "n/a", "nan", "null", "none")
+
+
+def holds_numbers(dtype: pl.DataType) -> bool:
+    """Whether a column of this type holds numbers (booleans count as 0 and 1)."""
+    return dtype.is_numeric() or dtype in (pl.Boolean, pl.Null)
 
 
 def _row(mask: pl.Series) -> int:
@@ -80,7 +84,7 @@ def number_column(column: pl.Series, name: str, where: str, *, textual: bool = F
     dtype = column.dtype
     if dtype == pl.Float64:
         return column
-    if numbers_dtype(dtype):
+    if holds_numbers(dtype):
         return column.cast(pl.Float64)
     if dtype == pl.String and textual:
         return _parse(column, name, where)

@@ -9,10 +9,11 @@ import polars as pl
 
 from fastgate.cells import Cells
 from fastgate.errors import ArgumentError, DataError
-from fastgate.frames.packing import TRIAL_RULES, from_lists, from_moments, from_rows
+from fastgate.frames.moments import from_moments
+from fastgate.frames.packing import TRIAL_RULES, from_lists, from_rows
+from fastgate.frames.reading import open_source
 from fastgate.frames.samples import Samples
 from fastgate.frames.shapes import recognise
-from fastgate.frames.sources import open_source
 
 __all__ = ["pack", "read_samples"]
 
@@ -33,12 +34,12 @@ def read_samples(
     columns : mapping of str to str, optional
         From fastgate's column names to yours: ``{"value": "score"}``.
     shape : str, optional
-        ``"runs"``, ``"pairs"``, ``"packed"`` (``"packed_runs"``, ``"packed_pairs"``) or ``"moments"``; told by the columns
-        by default.
+        ``"runs"``, ``"pairs"``, ``"packed"`` (``"packed_runs"``, ``"packed_pairs"``) or ``"moments"``; told by the
+        columns by default.
     trials : {"mean", "median", "refuse"}, optional
-        What becomes of repeated trials of a case (column ``trial``): they are averaged, since they are not independent; or
-        each counts as a duplicate of its case, a fault. A case with a missing trial is missing (a lost trial
-        is seldom lost at random), one with an infinite trial infinite.
+        What becomes of repeated trials of a case (column ``trial``): they are averaged, since they are not
+        independent; or each counts as a duplicate of its case, a fault. A case with a missing trial is missing (a
+        lost trial is seldom lost at random), one with an infinite trial infinite.
 
     Returns
     -------

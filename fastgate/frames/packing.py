@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, Literal
+from typing import Final, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,14 +14,16 @@ from fastgate.cells import Cells
 from fastgate.errors import DataError
 from fastgate.frames.codes import Grouped, code_names, group, pieces_of, place_rows
 from fastgate.frames.columns import key_column, list_column, number_column
-from fastgate.frames.samples import CellMoments, Samples, text_hashes
+from fastgate.frames.samples import Samples, text_hashes
 
-__all__ = ["TRIAL_RULES", "from_lists", "from_moments", "from_rows"]
+__all__ = ["TRIAL_RULES", "cells_of", "from_lists", "from_rows", "index_of"]
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 TRIAL_RULES: Final = {"refuse": 0, "mean": 1, "median": 2}
+
+T = TypeVar("T", np.float64, np.int64)
 
 # Chunks smaller than this on average cost more than copying them together.
 _CHUNK_ROWS = 1 << 14
@@ -52,7 +54,7 @@ def from_rows(
     named = [name for name in (*keys, "case", "trial") if name in frame.columns]
     columns = {name: key_column(frame[name], name, where) for name in named}
     pieces = pieces_of([*columns.values(), *numbers])
-    groups = _cells(columns, keys, pieces)
+    groups = cells_of(columns, keys, pieces)
     case, case_names = code_names(columns["case"], pieces)
     ordering = [case]
     if "trial" in columns:
@@ -64,7 +66,7 @@ def from_rows(
             offsets, entries, measured, ordering[1].size, TRIAL_RULES[trials]
         )
     return _samples(
-        _index(groups),
+        index_of(groups),
         tuple(Cells(column, offsets) for column in measured),
         entries,
         case_names,
@@ -78,13 +80,14 @@ def _few_chunks(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.rechunk() if chunks > 16 + frame.height // _CHUNK_ROWS else frame
 
 
-def _cells(columns: dict[str, pl.Series], keys: Sequence[str], pieces: list[tuple[int, int]]) -> Grouped:
+def cells_of(columns: dict[str, pl.Series], keys: Sequence[str], pieces: list[tuple[int, int]]) -> Grouped:
     """The cells; candidates and baselines are builds both, and share their names."""
     kinds = [("candidate", "baseline"), ("build",), ("suite",), ("kpi",)]
     return group({name: columns[name] for name in keys}, [kind for kind in kinds if kind[0] in keys], pieces)
 
 
-def _index(groups: Grouped) -> pl.DataFrame:
+def index_of(groups: Grouped) -> pl.DataFrame:
+    """The keys of the cells, for pairs also the numbers of their two cells."""
     index = pl.DataFrame(list(groups.keys.values()))
     if "candidate" in index.columns:
         n = index.height
@@ -166,7 +169,7 @@ def from_lists(frame: pl.DataFrame, keys: Sequence[str], values: Sequence[str], 
     """
     columns = {name: key_column(frame[name], name, where) for name in keys}
     pieces = pieces_of(list(columns.values()))
-    groups = _cells(columns, keys, pieces)
+    groups = cells_of(columns, keys, pieces)
     rows = groups.coded.every(pieces)
     ordered = bool(np.all(rows[1:] > rows[:-1]))
     order = np.arange(rows.size) if ordered else np.argsort(rows, kind="stable")
@@ -190,19 +193,21 @@ def from_lists(frame: pl.DataFrame, keys: Sequence[str], values: Sequence[str], 
         duplicates = _repeats(parts[0].offsets, cases)
     else:
         parts, duplicates = _merged(parts, sizes, rows)
-    return _samples(_index(groups), parts, cases, case_names, duplicates, frame.height)
+    return _samples(index_of(groups), parts, cases, case_names, duplicates, frame.height)
 
 
 def _chunks(column: pl.Series, name: str, where: str) -> list[Cells]:
-    inner = column.dtype.inner  # type: ignore[attr-defined]
-    empty = column.explode().head(0) if inner == pl.Null else pl.Series(dtype=inner)
-    number_column(empty, name, where)
+    inner = pl.Series(dtype=column.dtype.inner)  # type: ignore[attr-defined]
+    number_column(inner, name, where)
+    if inner.dtype != pl.Float64:
+        column = column.cast(pl.List(pl.Float64))
     return [Cells.from_arrow(chunk.to_arrow()) for chunk in column.get_chunks()]
 
 
 def _arrange(
-    chunks: list[tuple[npt.NDArray[np.generic], Integers]], sizes: Integers, order: Integers, ordered: bool
-) -> npt.NDArray[np.generic]:
+    chunks: list[tuple[npt.NDArray[T], Integers]], sizes: Integers, order: Integers, ordered: bool
+) -> npt.NDArray[T]:
+    """The lists' values in the order of their cells: where they lie if that is it, else copied."""
     from fastgate.kernels import grouping
 
     if ordered and len(chunks) == 1:
@@ -222,6 +227,8 @@ def _arrange(
 def _cell_offsets(sizes: Integers, cells: Integers, n_cells: int) -> Integers:
     """Where cells begin, from the sizes and (sorted) cells of rows."""
     ends = np.cumsum(sizes)
+    if ends.size == n_cells:
+        return np.concatenate([[0], ends])
     last = np.searchsorted(cells, np.arange(n_cells), side="right") - 1
     return np.concatenate([[0], ends[last]])
 
@@ -290,106 +297,3 @@ def _merged(
         threads.run(grouping.sort_cells, n_cells, part.offsets, entries, measured, work=part.offsets)
         merged.append(Cells(measured[0], part.offsets))
     return tuple(merged), duplicates
-
-
-def from_moments(frame: pl.DataFrame, keys: Sequence[str], spread: str, where: str, textual: bool) -> Samples:
-    """Samples of which only the moments are known: the shape *moments*.
-
-    Parameters
-    ----------
-    frame : polars.DataFrame
-        With the columns `keys`, ``n``, ``mean`` and `spread`, perhaps ``n_missing``, ``min``, ``max``, ``case_fingerprint``.
-    keys : sequence of str
-    spread : {"m2", "variance", "sd", "std"}
-        The column with the sum of squared deviations, the variance (of divisor n − 1) or its root.
-    where : str
-        The source's name, for messages.
-    textual : bool
-        Whether numbers are written as text.
-    """
-    columns = {name: key_column(frame[name], name, where) for name in keys}
-    pieces = pieces_of(list(columns.values()))
-    groups = _cells(columns, keys, pieces)
-    index = _index(groups)
-    rows = groups.coded.every(pieces)
-    first = groups.first_rows
-    surplus = np.bincount(rows, minlength=len(groups)) - 1
-
-    def numbers(name: str) -> Floats:
-        column = number_column(frame[name], name, where, textual=textual)
-        return np.asarray(column.gather(first).to_numpy(), np.float64)
-
-    n = _counts(frame, "n", where, textual)[first]
-    missing = (
-        _counts(frame, "n_missing", where, textual)[first]
-        if "n_missing" in frame.columns
-        else np.zeros_like(n)
-    )
-    mean, m2 = numbers("mean"), _sum_of_squares(frame, spread, where, textual)[first]
-    m2 = np.where((n == 1) & np.isnan(m2), 0.0, m2)
-    constant = m2 == 0.0
-    if "min" in frame.columns and "max" in frame.columns:
-        least, most = numbers("min"), numbers("max")
-        constant = np.where(np.isnan(least) | np.isnan(most), constant, least == most)
-    # Two rows for one cell cannot both be it, and need not be parts of it: no value of theirs may count.
-    broken = surplus > 0
-    mean, m2 = np.where(broken, np.nan, mean), np.where(broken, np.nan, m2)
-    n = np.where(
-        broken, np.bincount(rows, _counts(frame, "n", where, textual), len(groups)).astype(np.int64), n
-    )
-    missing = np.where(broken, 0, missing)
-    constant = constant & ~broken
-    fingerprints = pl.Series([None] * index.height, dtype=pl.UInt64)
-    if "case_fingerprint" in frame.columns:
-        given = frame["case_fingerprint"]
-        if given.dtype not in (pl.UInt64, pl.Int64, pl.UInt32, pl.Int32):
-            raise DataError(
-                "the column 'case_fingerprint' holds no fingerprints",
-                expected="integers of up to 64 bits",
-                received=str(given.dtype),
-                where=where,
-            )
-        fingerprints = given.cast(pl.UInt64, wrap_numerical=True).gather(first)
-        fingerprints = (
-            fingerprints.to_frame("f").select(pl.when(pl.Series(~broken)).then(pl.col("f"))).to_series()
-        )
-    index = index.with_columns(
-        n_duplicates=pl.Series(surplus.astype(np.uint32)), case_fingerprint=fingerprints
-    )
-    moments = CellMoments(n, missing, mean, m2, np.asarray(constant, np.bool_))
-    return Samples("runs", index, (), None, pl.Series(dtype=pl.String), moments, frame.height)
-
-
-def _counts(frame: pl.DataFrame, name: str, where: str, textual: bool) -> Integers:
-    column = number_column(frame[name], name, where, textual=textual)
-    bad = (
-        column.is_null() | column.is_nan() | (column < 0) | (column != column.floor()) | column.is_infinite()
-    )
-    if bad.any():
-        row = int(bad.arg_true()[0])
-        raise DataError(
-            f"the column {name!r} does not hold counts",
-            expected="whole numbers of 0 or more in every row",
-            received=f"{frame[name][row]} in row {row + 1}",
-            where=where,
-        )
-    return np.asarray(column.cast(pl.Int64).to_numpy(), np.int64)
-
-
-def _sum_of_squares(frame: pl.DataFrame, spread: str, where: str, textual: bool) -> Floats:
-    column = number_column(frame[spread], spread, where, textual=textual)
-    given = np.asarray(column.to_numpy(), np.float64)
-    if np.any(given < 0):
-        row = int(np.flatnonzero(given < 0)[0])
-        raise DataError(
-            f"the column {spread!r} is negative",
-            expected="0 or more",
-            received=f"{given[row]} in row {row + 1}",
-            where=where,
-            hint="sum((x - mean)^2) computed as sum(x^2) - n * mean^2 cancels; use the engine's variance function",
-        )
-    if spread == "m2":
-        return given
-    n = _counts(frame, "n", where, textual)
-    variance = given if spread == "variance" else given * given
-    return np.asarray(np.where(n > 1, variance * (n - 1), np.where(np.isnan(variance), 0.0, variance * 0.0)))

@@ -61,9 +61,9 @@ class Samples:
         useless; and ``case_fingerprint`` (UInt64): the sum modulo 2⁶⁴ of the XXH64 of the case ids' UTF-8, null
         where cases have no ids. Two cells have the same cases if it and their numbers of entries agree.
     parts : tuple of Cells
-        The values; NaN is a missing value. Runs: one, parallel to `index`. Pairs: two, the candidates' and the baselines',
-        each parallel to `index`; cells are numbered through both, so that ``baseline_cell`` begins at the number of rows.
-        Empty when only moments are known.
+        The values; NaN is a missing value. Runs: one, parallel to `index`. Pairs: two, the candidates' and the
+        baselines', each parallel to `index`; cells are numbered through both, so that ``baseline_cell`` begins at
+        the number of rows. Empty when only moments are known.
     cases : ndarray of int64 or None
         Parallel to the values of each part: the case's position in `case_names`. Strictly increasing within a
         cell except where a case is repeated. None when cases have no ids.
@@ -209,7 +209,8 @@ def case_faults(samples: Samples, candidate_cell: int, baseline_cell: int) -> Ca
     ...     "build": ["base", "base", "new", "new"], "suite": "s", "kpi": "k",
     ...     "case": ["a", "b", "b", "c"], "value": [1.0, 2.0, 3.0, 4.0]}))
     >>> case_faults(samples, 1, 0)
-    CaseFaults(missing_in_candidate=['a'], missing_in_baseline=['c'], duplicated_in_candidate=[], duplicated_in_baseline=[])
+    CaseFaults(missing_in_candidate=['a'], missing_in_baseline=['c'],
+               duplicated_in_candidate=[], duplicated_in_baseline=[])
     """
     candidate = samples.cell_cases(candidate_cell)
     baseline = samples.cell_cases(baseline_cell)

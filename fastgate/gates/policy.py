@@ -184,7 +184,7 @@ def to_dict(policy: Policy | Rules) -> dict[str, Any]:
         ``load_policy(to_dict(policy)) == policy``. For rules every field, None where there is no tenant or
         margin: ``msgspec.convert(to_dict(rules), BenchmarkRules) == rules``.
     """
-    plain: dict[str, Any] = msgspec.to_builtins(policy)
+    plain: dict[str, Any] = _with_lists(msgspec.to_builtins(policy))
     return plain if isinstance(policy, BenchmarkRules) else _without_none(plain)
 
 
@@ -222,6 +222,13 @@ def _with_plain_numbers(value: Any) -> Any:
     if isinstance(value, float) and value.is_integer():
         return int(value)  # also −0.0; any float is exact as an integer where it is one
     return value
+
+
+def _with_lists(value: Any) -> Any:
+    """Lists for tuples, as JSON reads them back."""
+    if isinstance(value, dict):
+        return {key: _with_lists(item) for key, item in value.items()}
+    return [_with_lists(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def _without_none(table: dict[str, Any]) -> dict[str, Any]:

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
 
+import numpy.typing as npt
 import polars as pl
 
 from fastgate.kernels import status as kernel_status
 
-__all__ = ["DIRECTIONS", "EXIT_CODES", "OUTCOMES", "ROLES", "STATUSES", "VERDICTS", "exit_code", "worst"]
+__all__ = [
+    "DIRECTIONS",
+    "EXIT_CODES",
+    "OUTCOMES",
+    "ROLES",
+    "STATUSES",
+    "VERDICTS",
+    "exit_code",
+    "named",
+    "worst",
+]
 
 # From the best to the worst: a set of candidates is as good as its worst member.
 VERDICTS: Final = ("pass", "review", "refused", "block")
@@ -27,6 +38,17 @@ Status: Final = pl.Enum(STATUSES)
 Guard: Final = pl.Enum(GUARDS)
 
 EXIT_CODES: Final = {"pass": 0, "block": 1, "review": 3, "refused": 4}
+
+
+def named(names: Sequence[str], codes: npt.NDArray[Any]) -> pl.Series:
+    """The names that codes stand for, as an Enum column.
+
+    Examples
+    --------
+    >>> named(["a", "b"], np.array([1, 0, 1])).to_list()
+    ['b', 'a', 'b']
+    """
+    return pl.Series(names, dtype=pl.Enum(names)).gather(codes)
 
 
 def worst(verdicts: Iterable[str]) -> str:

@@ -11,7 +11,7 @@ import math
 from fastgate.jit import device
 from fastgate.kernels.gamma import excess, log_rising, stirling
 
-__all__ = ["beta_quantile", "beta_tails", "fraction", "log_constant", "log_scale", "lower_quantile", "start"]
+__all__ = ["beta_tails", "fraction", "log_constant", "log_scale", "lower_quantile", "start"]
 
 _TWO_PI = 2.0 * math.pi
 
@@ -44,7 +44,7 @@ def fraction(a: float, b: float, x: float, y: float, d: float) -> float:
     """I_x(a, b) B(a, b) / (x^a y^b) for x up to about the mean.
 
     The even part of the continued fraction DLMF 8.17.22, each step of which gains as much as two of the
-    fraction's; a + b enters only through λ = a − (a + b) x = −(a + b) d (Didonato and Morris 1992, eq. 9).
+    fraction's; a + b enters only through λ = a − (a + b) x = −(a + b) d (Didonato and Morris 1992).
     """
     n = a + b
     lam = 1.0 - n * d
@@ -256,12 +256,3 @@ def lower_quantile(a: float, b: float, p: float, z: float) -> tuple[float, float
         if abs(gap) > 0.3:
             d = x - a / n if x < 0.5 else b / n - y  # many large steps would leave their rounding behind
     return x, y, d
-
-
-@device
-def beta_quantile(a: float, b: float, p: float, q: float, z: float) -> tuple[float, float, float]:
-    """The x with I_x(a, b) = p = 1 − q, as (x, 1 − x, x − a/(a + b)); z is the normal quantile of the smaller one."""
-    if p <= q:
-        return lower_quantile(a, b, p, z)
-    y, x, d = lower_quantile(b, a, q, z)
-    return x, y, -d

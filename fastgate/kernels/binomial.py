@@ -20,7 +20,7 @@ from fastgate.kernels.special import normal_isf
 from fastgate.kernels.status import DEGENERATE, INVALID, OK, TOO_FEW
 from fastgate.kernels.types import OB, OF, F, I
 
-__all__ = ["CLOPPER_PEARSON", "JEFFREYS", "MID_P", "agresti_coull", "beta_tails_interval", "wald", "wilson"]
+__all__ = ["CLOPPER_PEARSON", "JEFFREYS", "LARGEST", "MID_P", "agresti_coull", "beta_tails_interval", "wald", "wilson"]
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -32,6 +32,7 @@ _CLOSED_FORM = [
     types.void(types.int64, types.int64, F, I, types.float64, OF, OF, OF, OF, OB),
 ]
 
+LARGEST: Final = 2**53  # from there on float64 does not hold every count
 CLOPPER_PEARSON: Final = 0
 JEFFREYS: Final = 1
 MID_P: Final = 2
@@ -50,13 +51,13 @@ def wald(
     half_width: Floats,
     status: Codes,
 ) -> None:
-    """p ± z √(p (1 − p)/n), not clipped to [0, 1]; DEGENERATE where its width is zero."""
+    """Limits p ± z √(p (1 − p)/n), not clipped to [0, 1]; DEGENERATE where its width is zero."""
     z = normal_isf(0.5 * outside)
     successes, trials, status = successes[start:stop], trials[start:stop], status[start:stop]
     estimate, half_width = estimate[start:stop], half_width[start:stop]
     ci_low, ci_high = ci_low[start:stop], ci_high[start:stop]
     for c in range(successes.size):
-        valid = (successes[c] >= 0) & (successes[c] <= trials[c])
+        valid = (successes[c] >= 0) & (successes[c] <= trials[c]) & (trials[c] <= LARGEST)
         n = float(trials[c])
         k = float(successes[c]) if valid else math.nan
         p = k / n
@@ -89,7 +90,7 @@ def wilson(
     estimate, half_width = estimate[start:stop], half_width[start:stop]
     ci_low, ci_high = ci_low[start:stop], ci_high[start:stop]
     for c in range(successes.size):
-        valid = (successes[c] >= 0) & (successes[c] <= trials[c])
+        valid = (successes[c] >= 0) & (successes[c] <= trials[c]) & (trials[c] <= LARGEST)
         n = float(trials[c])
         k = float(successes[c]) if valid else math.nan
         root = z * math.sqrt(k * (n - k) / n + 0.25 * z * z)
@@ -122,7 +123,7 @@ def agresti_coull(
     estimate, half_width = estimate[start:stop], half_width[start:stop]
     ci_low, ci_high = ci_low[start:stop], ci_high[start:stop]
     for c in range(successes.size):
-        valid = (successes[c] >= 0) & (successes[c] <= trials[c])
+        valid = (successes[c] >= 0) & (successes[c] <= trials[c]) & (trials[c] <= LARGEST)
         n = float(trials[c])
         k = float(successes[c]) if valid else math.nan
         share = 1.0 / (n + z * z)
@@ -216,7 +217,7 @@ def beta_tails_interval(
         n = float(trials[c])
         m = n - k
         estimate[c] = ci_low[c] = ci_high[c] = half_width[c] = math.nan
-        if not (k >= 0.0 and m >= 0.0):
+        if not (k >= 0.0 and m >= 0.0 and trials[c] <= LARGEST):
             status[c] = INVALID
             continue
         if n == 0.0:
@@ -226,24 +227,23 @@ def beta_tails_interval(
         estimate[c] = k / n
         # Distances of the limits from one centre, or from (k + ½ ∓ ½)/(n + 1) for Clopper-Pearson.
         left = right = apart = 0.0
-        low = below = 0.0
-        high = above = 1.0
+        low, high, above = 0.0, 1.0, 1.0
         if method == CLOPPER_PEARSON:
             apart = 1.0 / (n + 1.0)
             if k > 0.0:
                 low, above, left = lower_quantile(k, m + 1.0, p, z)
             if m > 0.0:
-                below, high, right = lower_quantile(m, k + 1.0, p, z)
+                _, high, right = lower_quantile(m, k + 1.0, p, z)
         elif method == JEFFREYS:
             if k > 0.0:
                 low, above, left = lower_quantile(k + 0.5, m + 0.5, p, z)
             if m > 0.0:
-                below, high, right = lower_quantile(m + 0.5, k + 0.5, p, z)
+                _, high, right = lower_quantile(m + 0.5, k + 0.5, p, z)
         else:
             if k > 0.0:
                 low, above, left = mid_p_lower(k, m, p, z)
             if m > 0.0:
-                below, high, right = mid_p_lower(m, k, p, z)
+                _, high, right = mid_p_lower(m, k, p, z)
         ci_low[c] = low
         ci_high[c] = high
         if k == 0.0:

@@ -62,58 +62,88 @@ _MOST_STEPS: Final = 65536.0
 _MOST_MULTISETS: Final = 100_000.0
 
 
-@kernel(types.void(types.int64, types.int64, F, I, OF, OI, OI, OF, OB))
-def clean(start, stop, values, offsets, out, n, missing, magnitude, status):
+@kernel(types.void(types.int64, types.int64, F, I, types.boolean, OF, OI, OI, OF, OB))
+def clean(start, stop, values, offsets, binary, out, n, missing, magnitude, status):
     """Copy each cell's values without NaN to the front of its place in `out`.
 
     Parameters
     ----------
+    binary : bool
+        Whether values other than 0 and 1 are a fault.
     out : float64, shape (n_values,), output
         −0.0 becomes 0.0.
     n, missing : int64, shape (n_cells,), output
         How many values were kept and dropped.
     magnitude : float64, shape (n_cells,), output
         The largest absolute value.
-    status : int8, shape (n_cells,), in and output
-        NONFINITE where an infinity is met.
+    status : int8, shape (n_cells,), output
+        OK, NONFINITE where an infinity is met, or INVALID.
     """
     for c in range(start, stop):
         place = offsets[c]
         largest = 0.0
+        others = 0
         cell = values[offsets[c] : offsets[c + 1]]
         for value in cell:
             if value == value:
                 out[place] = value + 0.0
                 place += 1
                 largest = max(largest, abs(value))
+                others += value != 0.0 and value != 1.0
         n[c] = place - offsets[c]
         missing[c] = cell.size - n[c]
         magnitude[c] = largest
+        status[c] = OK
         if not largest < math.inf:
             status[c] = NONFINITE
+        elif binary and others > 0:
+            status[c] = INVALID
 
 
-@kernel(types.void(types.int64, types.int64, F, F, I, types.boolean, OF, OF, OI, OI, OF, OB))
-def clean_pairs(start, stop, a, b, offsets, difference, out_a, out_b, n, missing, magnitude, status):
-    """The same for pairs: kept where both values are there; a − b goes to `out_a` if `difference` is asked for."""
+@kernel(
+    types.void(
+        types.int64, types.int64, F, I, F, I, I, I, types.boolean, types.boolean, OF, OF, OI, OI, OF, OB
+    )
+)  # fmt: skip
+def clean_pairs(
+    start, stop, a, starts_a, b, starts_b, sizes, places, binary, difference, out_a, out_b, n, missing, magnitude, status
+):  # fmt: skip
+    """The same for pairs: one is kept where both its values are there.
+
+    Parameters
+    ----------
+    starts_a, starts_b, sizes, places : int64, shape (n_cells,)
+        Cell c pairs ``sizes[c]`` values of `a` from ``starts_a[c]`` with those of `b` from ``starts_b[c]``; they go to
+        ``places[c]`` of the outputs.
+    difference : bool
+        Whether a − b goes to `out_a`, and nothing to `out_b`.
+    """
     for c in range(start, stop):
-        place = offsets[c]
+        place = places[c]
         largest = 0.0
-        first = a[offsets[c] : offsets[c + 1]]
-        second = b[offsets[c] : offsets[c + 1]]
+        others = 0
+        first = a[starts_a[c] : starts_a[c] + sizes[c]]
+        second = b[starts_b[c] : starts_b[c] + sizes[c]]
         for i in range(first.size):
             x = first[i]
             y = second[i]
             if x == x and y == y:
-                out_a[place] = (x - y if difference else x) + 0.0
-                out_b[place] = y + 0.0
+                if difference:
+                    out_a[place] = (x - y) + 0.0
+                else:
+                    out_a[place] = x + 0.0
+                    out_b[place] = y + 0.0
                 place += 1
                 largest = max(largest, max(abs(x), abs(y)))
-        n[c] = place - offsets[c]
-        missing[c] = first.size - n[c]
+                others += (x != 0.0 and x != 1.0) or (y != 0.0 and y != 1.0)
+        n[c] = place - places[c]
+        missing[c] = sizes[c] - n[c]
         magnitude[c] = largest
-        if not largest < math.inf:
+        status[c] = OK
+        if not largest < 0.5 * 1.7976931348623157e308:
             status[c] = NONFINITE
+        elif binary and others > 0:
+            status[c] = INVALID
 
 
 @device
@@ -265,20 +295,20 @@ def _mean_route(a, b, magnitude, engine, method, alpha, spread_a, spread_b, erro
 
 @device
 def _pair_atoms(n_a, n_b, q):
-    """About how many atoms the laws of two quantiles have: half the square of ten standard deviations' worth of ranks."""
-    room_a = min(float(n_a), 20.0 * math.sqrt(n_a * q * (1.0 - q)) + 40.0)
-    room_b = min(float(n_b), 20.0 * math.sqrt(n_b * q * (1.0 - q)) + 40.0)
-    return 0.5 * (room_a * room_a + room_b * room_b)
+    """About how many atoms the laws of two quantiles have: ranks within nine standard deviations, times those near each."""
+    room_a = min(float(n_a), 18.0 * math.sqrt(n_a * q * (1.0 - q)) + 10.0)
+    room_b = min(float(n_b), 18.0 * math.sqrt(n_b * q * (1.0 - q)) + 10.0)
+    return room_a * min(0.5 * room_a, 40.0) + room_b * min(0.5 * room_b, 40.0)
 
 
 @kernel(
     types.void(
-        types.int64, types.int64, F, I, I, F, I, I, F, types.boolean, types.boolean, types.boolean, types.int64, types.float64,
+        types.int64, types.int64, F, I, I, F, I, I, F, types.boolean, types.boolean, types.int64, types.float64,
         types.int64, types.int64, types.float64, OB, OB, OF, OF, OF, OF, OF, OF, OB,
     )
 )  # fmt: skip
 def routes(
-    start, stop, a, offsets_a, n_a, b, offsets_b, n_b, magnitude, two, paired, binary, statistic, q,
+    start, stop, a, offsets_a, n_a, b, offsets_b, n_b, magnitude, two, paired, statistic, q,
     method, engine, alpha, route, valid, step, estimate, low, high, error, bias, status,
 ):  # fmt: skip
     """Decide each cell's route, and finish the cells that need none: too few, infinite or all equal values.
@@ -291,8 +321,6 @@ def routes(
         The largest absolute raw value of the cell.
     paired : bool
         `a` and `b` are pairs, or (without `two`) `a` holds the differences of pairs.
-    binary : bool
-        Values other than 0 and 1 (for differences also −1) make the cell INVALID.
     alpha : float
         1 − the confidence level.
     route, valid : int8, shape (n_cells,), output
@@ -302,7 +330,7 @@ def routes(
     estimate … bias : float64, shape (n_cells,), output
         NaN, except in finished cells (and the estimate of a mean).
     status : int8, shape (n_cells,), in and output
-        As it stands where it is not OK; else OK, TOO_FEW, INVALID, ZERO_DENOMINATOR, ZERO_VAR_EQUAL, ZERO_VAR_DIFF, PRECISION_LOSS
+        As it stands where it is not OK; else OK, TOO_FEW, ZERO_DENOMINATOR, ZERO_VAR_EQUAL, ZERO_VAR_DIFF, PRECISION_LOSS
         (the values are computed all the same), DOUBTFUL (the saddlepoint was asked for outside its rule) or NO_EXACT_LAW.
     """
     for c in range(start, stop):
@@ -323,17 +351,12 @@ def routes(
         if first.size < 1 or (two and second.size < 1):
             status[c] = TOO_FEW
             continue
-        if binary:
-            sound = True
-            for value in first:
-                sound = sound and (value == 0.0 or value == 1.0 or (paired and value == -1.0))
-            for value in second:
-                sound = sound and (value == 0.0 or value == 1.0)
-            if not sound:
-                status[c] = INVALID
-                continue
         # By a power of two near the largest value, so that squares neither overflow nor vanish.
-        scale = 2.0 ** min(max(math.floor(math.log2(magnitude[c])), -1000.0), 1000.0) if magnitude[c] > 0.0 else 1.0
+        scale = (
+            2.0 ** min(max(math.floor(math.log2(magnitude[c])), -1000.0), 1000.0)
+            if magnitude[c] > 0.0
+            else 1.0
+        )
         spread_a = _spread(first, 1.0 / scale)
         spread_b = _spread(second, 1.0 / scale) if two else spread_a
         low_a, high_a, mean_a, squares_a, _, _ = spread_a
@@ -401,9 +424,11 @@ def routes(
             elif statistic == QUANTILE and not two:
                 plan = QUANTILE_LAW
             elif statistic == QUANTILE:
-                affordable = _pair_atoms(first.size, second.size, q) <= 4.0 * _MOST_MULTISETS
+                affordable = _pair_atoms(first.size, second.size, q) <= _MOST_MULTISETS
                 plan = QUANTILE_PAIR if affordable else DRAWN
-            elif not (statistic == RATIO and (paired or low_b <= 0.0 <= high_b)) and not (two and method == STUDENTISED):
+            elif not (statistic == RATIO and (paired or low_b <= 0.0 <= high_b)) and not (
+                two and method == STUDENTISED
+            ):
                 atoms = multisets(first, _MOST_MULTISETS)
                 if two:
                     atoms += multisets(second, _MOST_MULTISETS)

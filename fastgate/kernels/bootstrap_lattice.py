@@ -269,9 +269,20 @@ def lattice_limits(
             below = 0.0
             if observed > bottom:
                 below = _cumulative(
-                    observed - 1, bottom, period, frequencies, used, psi_real, psi_imaginary, sine, versine, start_sum
+                    observed - 1,
+                    bottom,
+                    period,
+                    frequencies,
+                    used,
+                    psi_real,
+                    psi_imaginary,
+                    sine,
+                    versine,
+                    start_sum,
                 )
-            upto = _cumulative(observed, bottom, period, frequencies, used, psi_real, psi_imaginary, sine, versine, start_sum)
+            upto = _cumulative(
+                observed, bottom, period, frequencies, used, psi_real, psi_imaginary, sine, versine, start_sum
+            )
             z0 = -normal_isf(0.5 * (below + upto))
             influence = np.empty(count_a + count_b)
             skew = cell_acceleration(first, second, 0.0, 0.0, MEAN, 0.0, False, influence)
@@ -296,7 +307,16 @@ def lattice_limits(
             while left < right:
                 middle = left + (right - left) // 2
                 value = _cumulative(
-                    middle, bottom, period, frequencies, used, psi_real, psi_imaginary, sine, versine, start_sum
+                    middle,
+                    bottom,
+                    period,
+                    frequencies,
+                    used,
+                    psi_real,
+                    psi_imaginary,
+                    sine,
+                    versine,
+                    start_sum,
                 )
                 if value >= target:
                     right = middle

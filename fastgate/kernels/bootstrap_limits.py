@@ -78,7 +78,20 @@ def tail_limits(draws, work, theta, close, skew, method, alpha, z):
 
 @kernel(
     types.void(
-        types.int64, types.int64, _GRID, F, F, F, types.int64, types.float64, types.float64, OF, OF, OF, OF, OB
+        types.int64,
+        types.int64,
+        _GRID,
+        F,
+        F,
+        F,
+        types.int64,
+        types.float64,
+        types.float64,
+        OF,
+        OF,
+        OF,
+        OF,
+        OB,
     )
 )
 def drawn_limits(start, stop, draws, theta, close, skew, method, alpha, z, low, high, error, bias, status):

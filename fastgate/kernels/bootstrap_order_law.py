@@ -81,7 +81,10 @@ def _stirling_error(n):
             total += math.log(k)
         return total - (0.5 * math.log(2.0 * math.pi * n) + n * math.log(n) - n)
     square = 1.0 / (n * n)
-    return (1.0 / 12.0 - (1.0 / 360.0 - (1.0 / 1260.0 - (1.0 / 1680.0 - square / 1188.0) * square) * square) * square) / n
+    return (
+        1.0 / 12.0
+        - (1.0 / 360.0 - (1.0 / 1260.0 - (1.0 / 1680.0 - square / 1188.0) * square) * square) * square
+    ) / n
 
 
 @device
@@ -159,7 +162,9 @@ def order_tables(start, stop, sizes, q, first, length, places, tables):
                 table[_COLUMNS * row + 1] = _at_least(k + 1, n, p, _binomial_mass(k + 1, n, p))
             # (i/K)^K − ((i−1)/K)^K and ((n−i)/(n−K))^{n−K}, each without its factor e^{±(i−K)}.
             power = k * math.log1p((i - k) / k) - (i - k)
-            table[_COLUMNS * row + 2] = scale * math.exp(power) * (-math.expm1(k * math.log1p(-1.0 / i)) if i > 1 else 1.0)
+            table[_COLUMNS * row + 2] = (
+                scale * math.exp(power) * (-math.expm1(k * math.log1p(-1.0 / i)) if i > 1 else 1.0)
+            )
             rest = 0.0
             if i < n:
                 rest = math.exp((n - k) * math.log1p((k - i) / (n - k)) + (i - k))
@@ -268,7 +273,11 @@ def _moments(ordered, table, first, rows, fraction, theta):
         factor = table[_COLUMNS * row + 2]
         product += x * (factor * beyond + max(mass_k - factor * rest, 0.0) * x)
     mean = (1.0 - fraction) * mean_k + fraction * mean_k1
-    square = (1.0 - fraction) ** 2 * square_k + fraction**2 * square_k1 + 2.0 * fraction * (1.0 - fraction) * product
+    square = (
+        (1.0 - fraction) ** 2 * square_k
+        + fraction**2 * square_k1
+        + 2.0 * fraction * (1.0 - fraction) * product
+    )
     return mean, max(square - mean * mean, 0.0)
 
 
@@ -337,7 +346,9 @@ def quantile_limits(
         level_high = 1.0 - 0.5 * alpha
         if method == BCA:
             close = 4.0 * _EPS * abs(theta)
-            below = _evaluate(ordered, table, rank, rows, fraction, decay, np.nextafter(theta - close, -math.inf))[0]
+            below = _evaluate(
+                ordered, table, rank, rows, fraction, decay, np.nextafter(theta - close, -math.inf)
+            )[0]
             upto = _evaluate(ordered, table, rank, rows, fraction, decay, theta + close)[0]
             z0 = -normal_isf(min(0.5 * (below + upto), 1.0))
             skew = cell_acceleration(ordered, ordered[:0], theta, 0.0, QUANTILE, q, False, influence)
@@ -441,7 +452,9 @@ def quantile_pair_limits(
         level_high = 1.0 - 0.5 * alpha
         if method == BCA:
             close = 16.0 * _EPS * max(abs(theta_a), abs(theta_b))
-            z0 = -normal_isf(min(pair_below(values, cumulative, others, other_weights, False, theta, close), 1.0))
+            z0 = -normal_isf(
+                min(pair_below(values, cumulative, others, other_weights, False, theta, close), 1.0)
+            )
             influence = np.empty(one.size + two.size)
             skew = cell_acceleration(one, two, theta_a, theta_b, QUANTILE, q, False, influence)
             level_low = adjusted_probability(z0, skew, -z)

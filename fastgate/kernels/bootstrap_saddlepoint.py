@@ -76,7 +76,30 @@ def _weighted_sums(c, s):
         a = y * (
             1.0
             + y
-            * (0.5 + y * (_C3 + y * (_C4 + y * (_C5 + y * (_C6 + y * (_C7 + y * (_C8 + y * (_C9 + y * (_C10 + y * (_C11 + y * (_C12 + y * _C13)))))))))))
+            * (
+                0.5
+                + y
+                * (
+                    _C3
+                    + y
+                    * (
+                        _C4
+                        + y
+                        * (
+                            _C5
+                            + y
+                            * (
+                                _C6
+                                + y
+                                * (
+                                    _C7
+                                    + y * (_C8 + y * (_C9 + y * (_C10 + y * (_C11 + y * (_C12 + y * _C13)))))
+                                )
+                            )
+                        )
+                    )
+                )
+            )
         )
         # expm1 doubles its argument by a(2 + a).
         a *= 2.0 + a
@@ -131,7 +154,12 @@ def _stable_half_square(c, s, shift):
                         + y
                         * (
                             1.0 / 144.0
-                            + y * (1.0 / 840.0 + y * (1.0 / 5760.0 + y * (1.0 / 45360.0 + y * (1.0 / 403200.0 + y / 3991680.0))))
+                            + y
+                            * (
+                                1.0 / 840.0
+                                + y
+                                * (1.0 / 5760.0 + y * (1.0 / 45360.0 + y * (1.0 / 403200.0 + y / 3991680.0)))
+                            )
                         )
                     )
                 )
@@ -360,11 +388,47 @@ def standardise(a, b):
 
 @kernel(
     types.void(
-        types.int64, types.int64, F, I, I, F, I, I, types.boolean, types.int64, types.float64, B, B, OF, OF, OF, OF, OF, OB
+        types.int64,
+        types.int64,
+        F,
+        I,
+        I,
+        F,
+        I,
+        I,
+        types.boolean,
+        types.int64,
+        types.float64,
+        B,
+        B,
+        OF,
+        OF,
+        OF,
+        OF,
+        OF,
+        OB,
     )
 )
 def saddlepoint_limits(
-    start, stop, a, offsets_a, n_a, b, offsets_b, n_b, two, method, z, route, valid, estimate, low, high, error, bias, status
+    start,
+    stop,
+    a,
+    offsets_a,
+    n_a,
+    b,
+    offsets_b,
+    n_b,
+    two,
+    method,
+    z,
+    route,
+    valid,
+    estimate,
+    low,
+    high,
+    error,
+    bias,
+    status,
 ):
     """Percentile, basic or BCa limits of each cell whose route is TILTED.
 

@@ -53,11 +53,16 @@ _STIRLING_HALVES: Final = np.array(
 
 @device
 def stirling(a: float) -> float:
-    """ln Γ(a) − [(a − ½) ln a − a + ½ ln 2π] for a > 0, within 2e-16 (1e-15 where 2a is no integer and a < 16)."""
+    """The remainder of Stirling's formula, ln Γ(a) − [(a − ½) ln a − a + ½ ln 2π].
+
+    For a > 0, within 2e-16; 5e-16 where a < 16 is no multiple of ½.
+    """
     if a >= 16.0:
         i = 1.0 / a
         s = i * i
-        return i * (1.0 / 12.0 - s * (1.0 / 360.0 - s * (1.0 / 1260.0 - s * (1.0 / 1680.0 - s * (1.0 / 1188.0)))))
+        return i * (
+            1.0 / 12.0 - s * (1.0 / 360.0 - s * (1.0 / 1260.0 - s * (1.0 / 1680.0 - s * (1.0 / 1188.0))))
+        )
     half = int(2.0 * a)
     if 2.0 * a == half and half > 0:
         return float(_STIRLING_HALVES[half])
@@ -85,7 +90,7 @@ def stirling(a: float) -> float:
 
 @device
 def excess(u: float, ratio: float) -> float:
-    """u − ln(1 + u), given also ratio = 1 + u with its own digits (they differ as u nears −1)."""
+    """The function u − ln(1 + u), given also ratio = 1 + u with its own digits (they differ as u nears −1)."""
     if u < -0.3 or u > 0.4:
         return u - math.log(ratio)
     # With r = u/(2 + u), ln(1 + u) = 2 atanh(r) and u − 2r = u r: what is left does not cancel.
@@ -112,7 +117,7 @@ def excess(u: float, ratio: float) -> float:
 
 @device
 def log_rising(b: float, s: float) -> float:
-    """ln Γ(b + s) − ln Γ(b) for b > 0 and 0 < s ≤ ½, with an error of a few ε·s."""
+    """Growth ln Γ(b + s) − ln Γ(b) for b > 0 and 0 < s ≤ ½, with an error of a few ε·s."""
     total = 0.0
     while b < 16.0:
         total -= math.log1p(s / b)

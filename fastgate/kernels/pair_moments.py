@@ -90,7 +90,7 @@ def _load(moments: MomentArrays, i: int) -> Cell:
         moments.m3[i],
         moments.exponent[i],
         moments.constant[i] == 1,
-        np.int64(moments.status[i]),
+        int(moments.status[i]),
     )
 
 

@@ -82,7 +82,22 @@ def normal_pvalue(z: float, alternative: int) -> float:
 
 @kernel(
     types.void(
-        types.int64, types.int64, I, I, I, I, types.float64, types.int64, types.int64, OF, OF, OF, OF, OF, OF, OB
+        types.int64,
+        types.int64,
+        I,
+        I,
+        I,
+        I,
+        types.float64,
+        types.int64,
+        types.int64,
+        OF,
+        OF,
+        OF,
+        OF,
+        OF,
+        OF,
+        OB,
     )
 )
 def independent(
@@ -123,7 +138,10 @@ def independent(
         difference = cross / (size * size_b)
         if method == NEWCOMBE:
             below, above = wilson_upper_arm(failed, passed, z), wilson_upper_arm(passed, failed, z)
-            below_b, above_b = wilson_upper_arm(failed_b, passed_b, z), wilson_upper_arm(passed_b, failed_b, z)
+            below_b, above_b = (
+                wilson_upper_arm(failed_b, passed_b, z),
+                wilson_upper_arm(passed_b, failed_b, z),
+            )
             left = math.sqrt(below * below + above_b * above_b)
             right = math.sqrt(above * above + below_b * below_b)
             centre = difference
@@ -133,7 +151,9 @@ def independent(
                 centre = (cross + float(nb - nc + 2 * (kc - kb))) / ((size + 2.0) * (size_b + 2.0))
                 passed, failed, size = passed + 1.0, failed + 1.0, size + 2.0
                 passed_b, failed_b, size_b = passed_b + 1.0, failed_b + 1.0, size_b + 2.0
-            variance = (passed / size) * (failed / size) / size + (passed_b / size_b) * (failed_b / size_b) / size_b
+            variance = (passed / size) * (failed / size) / size + (passed_b / size_b) * (
+                failed_b / size_b
+            ) / size_b
             left = right = z * math.sqrt(variance)
             if variance == 0.0:
                 status[c] = DEGENERATE
@@ -200,7 +220,9 @@ def tango_upper(b: float, c: float, n: float, z: float) -> float:
 
 
 @device
-def newcombe_arms(n11: float, n10: float, n01: float, n00: float, z: float, corrected: bool) -> tuple[float, float]:
+def newcombe_arms(
+    n11: float, n10: float, n01: float, n00: float, z: float, corrected: bool
+) -> tuple[float, float]:
     """δ − lower and upper − δ by Newcombe's (1998) method 10, or 8 without the correction of φ.
 
     Each is √(x² − 2φxy + y²) of two Wilson arms, as √((x − y)² + 2(1 − φ)xy) with x − y and 1 − φ from forms
@@ -210,20 +232,15 @@ def newcombe_arms(n11: float, n10: float, n01: float, n00: float, z: float, corr
     kb, kc = n11 + n10, n11 + n01
     mb, mc = n01 + n00, n10 + n00
     product = math.sqrt(kb * mb) * math.sqrt(kc * mc)
-    distance = 1.0  # 1 − φ, where φ = 0 unless all margins are positive
-    if product > 0.0:
-        cross = n11 * n00 - n10 * n01
-        if corrected and cross > 0.0:
-            distance = 1.0 if cross <= 0.5 * n else -1.0
-        else:
-            distance = -1.0
-        if distance < 0.0:
-            if cross > 0.0:
-                distance = n * (n11 * n00 * (n10 + n01) + n10 * n01 * (n11 + n00)) / (product * (product + cross))
-                if corrected:
-                    distance += 0.5 * n / product
-            else:
-                distance = 1.0 - cross / product
+    cross = n11 * n00 - n10 * n01
+    # 1 − φ; φ is 0 where a margin is zero.
+    distance = 1.0
+    if product > 0.0 and cross <= 0.0:
+        distance = 1.0 - cross / product
+    elif product > 0.0 and not (corrected and cross <= 0.5 * n):
+        distance = n * (n11 * n00 * (n10 + n01) + n10 * n01 * (n11 + n00)) / (product * (product + cross))
+        if corrected:
+            distance += 0.5 * n / product
     root_b = math.sqrt(kb * mb / n + 0.25 * z * z)
     root_c = math.sqrt(kc * mc / n + 0.25 * z * z)
     lean = (kb + kc - n) / n * z / (n + z * z)
@@ -278,7 +295,7 @@ def paired(
             ci_high[i] = tango_upper(b, c, n, z)
             half_width[i] = 0.5 * (ci_high[i] - ci_low[i])
             continue
-        if method == NEWCOMBE or method == NEWCOMBE_UNCORRECTED:
+        if method in (NEWCOMBE, NEWCOMBE_UNCORRECTED):
             left, right = newcombe_arms(float(n11), c, b, float(n00), z, method == NEWCOMBE)
         else:
             if method == BONETT_PRICE:

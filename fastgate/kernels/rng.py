@@ -15,7 +15,16 @@ from numba import types
 from fastgate.jit import device, kernel
 from fastgate.kernels.types import I
 
-__all__ = ["OU", "U", "cell_keys", "cell_stream", "draw_indices", "mix", "multinomial_weights", "replicate_stream"]
+__all__ = [
+    "OU",
+    "U",
+    "cell_keys",
+    "cell_stream",
+    "PAIRED_SIZE", "draw_indices", "draw_pairs",
+    "mix",
+    "multinomial_weights",
+    "replicate_stream",
+]
 
 U: Final = types.Array(types.uint64, 1, "C", readonly=True)
 OU: Final = types.Array(types.uint64, 1, "C")
@@ -31,7 +40,7 @@ _S11: Final = np.uint64(11)
 _UNIT: Final = 2.0**-53
 # Two indices are taken from 32 random bits up to this size: no pair is then more likely than another by more
 # than size²/2³² = 1.5e-5 of itself, one index up to the second size (2**-16).
-_TWO_PER_HALF: Final = 256
+PAIRED_SIZE: Final = 256
 _ONE_PER_HALF: Final = 65536
 
 
@@ -60,7 +69,7 @@ def draw_indices(state, n, indices):
     """Fill `indices` (uint64) with independent uniform draws from 0 … n − 1."""
     size = indices.size
     m = np.uint64(n)
-    if n <= _TWO_PER_HALF:
+    if n <= PAIRED_SIZE:
         words = size // 4
         for j in range(words):
             word = mix(state + np.uint64(j + 1) * _WEYL)
@@ -96,6 +105,21 @@ def draw_indices(state, n, indices):
             indices[j] = min(index, m - np.uint64(1))
 
 
+@device
+def draw_pairs(state, n, pairs):
+    """Fill `pairs` (uint64) with i·n + j of independent uniform i, j from 0 … n − 1, n up to 256; return one more i."""
+    size = pairs.size
+    m = np.uint64(n * n)
+    words = (size + 1) // 2
+    for j in range(size // 2):
+        word = mix(state + np.uint64(j + 1) * _WEYL)
+        pairs[2 * j] = ((word & _LOW) * m) >> _S32
+        pairs[2 * j + 1] = ((word >> _S32) * m) >> _S32
+    if size % 2 == 1:
+        pairs[size - 1] = ((mix(state + np.uint64(words) * _WEYL) & _LOW) * m) >> _S32
+    return ((mix(state + np.uint64(words + 1) * _WEYL) >> _S32) * np.uint64(n)) >> _S32
+
+
 @kernel(types.void(types.int64, types.int64, U, I, I, U, OU))
 def cell_keys(start, stop, bits, offsets, n, previous, keys):
     """A key from each cell's values: equal for equal multisets, whatever their order.
@@ -115,7 +139,9 @@ def cell_keys(start, stop, bits, offsets, n, previous, keys):
         keys[c] = mix(mix(previous[c] + _WEYL) ^ (total + np.uint64(n[c])))
 
 
-@kernel(types.void(types.int64, types.int64, types.uint64, types.int64, types.uint64, types.uint64, _OUT_GRID))
+@kernel(
+    types.void(types.int64, types.int64, types.uint64, types.int64, types.uint64, types.uint64, _OUT_GRID)
+)
 def multinomial_weights(start, stop, seed, first, key, side, weights):
     """How often each of n values is drawn in the replicates ``first + start … first + stop − 1``; rows of `weights`."""
     n = weights.shape[1]

@@ -125,7 +125,7 @@ def detectable_change(
     change: Floats,
     status: Codes,
 ) -> None:
-    """The size of the smallest change that is missed with probability `miss` at most; NO_ROOT where none is possible."""
+    """The size of the least change missed with probability `miss` at most; NO_ROOT where none is possible."""
     z = normal_isf(tail)
     z_power = normal_isf(miss)
     for c in range(start, stop):
@@ -139,7 +139,11 @@ def detectable_change(
         if psi == psi:
             # n Δ² = (z √ψ + z' √(ψ − Δ²))² is quadratic in Δ.
             under = n - z * z + z_power * z_power
-            size = math.sqrt(psi) * (z * math.sqrt(n) + z_power * math.sqrt(max(under, 0.0))) / (n + z_power * z_power)
+            size = (
+                math.sqrt(psi)
+                * (z * math.sqrt(n) + z_power * math.sqrt(max(under, 0.0)))
+                / (n + z_power * z_power)
+            )
             largest = min(largest, psi)
             found = under >= 0.0 and size <= largest
         else:

@@ -96,4 +96,4 @@ def bullets(sentences: Sequence[str]) -> Table:
 
 def new_table() -> Table:
     """An empty table with a line under its header and no other."""
-    return Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), show_edge=False)
+    return Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)

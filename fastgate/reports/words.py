@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import math
-import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 __all__ = [
     "better_or_worse",
     "count",
+    "directed",
     "listing",
+    "method_in_words",
     "name",
     "number",
     "plural",
+    "printable",
     "pvalue",
     "short_reason",
     "signed",
-    "method_in_words",
     "transliterated",
 ]
 
@@ -81,18 +82,18 @@ def signed(value: float | None, digits: int = 3) -> str:
 
 
 def pvalue(value: float | None, alpha: float | None = None) -> str:
-    """A p-value with three significant digits, or as many as it takes to show its side of `alpha`.
+    """A p-value with three significant digits, two below 0.001, or as many as show its side of `alpha`.
 
     Examples
     --------
     >>> pvalue(0.3141), pvalue(1.234e-15), pvalue(1.0), pvalue(0.0), pvalue(0.0499999, 0.05)
-    ('0.314', '1.23e-15', '1', '<1e-307', '0.0499999')
+    ('0.314', '1.2e-15', '1', '<1e-307', '0.0499999')
     """
     if value is None or not math.isfinite(value):
         return MISSING
     if value == 0:
         return "<1e-307"  # below the smallest normal number
-    for digits in range(3, 18):
+    for digits in range(3 if value >= 1e-3 else 2, 18):
         text = f"{value:.{digits}g}"
         if alpha is None or (float(text) < alpha) == (value < alpha):
             break
@@ -132,18 +133,27 @@ def name(text: str) -> str:
     >>> name("a\x1b[2Jb"), name("two\nlines"), name("")
     ('a\\x1b[2Jb', 'two\\nlines', "''")
     """
-    shown = "".join(
-        letter if unicodedata.category(letter)[0] != "C" and letter not in "\u2028\u2029" else _escaped(letter)
-        for letter in text
-    )
+    shown = printable(text, keep="")
     if len(shown) > _LONGEST_NAME:
         half = (_LONGEST_NAME - 3) // 2
         shown = f"{shown[:half]}...{shown[-half:]}"
     return shown or "''"
 
 
-def _escaped(letter: str) -> str:
-    return letter.encode("unicode_escape").decode("ascii")
+def printable(text: str, keep: str = "\n") -> str:
+    r"""A text without characters that command a terminal: those of Unicode's categories C and Z but the blank.
+
+    Examples
+    --------
+    >>> printable("a\x1b[2Jb\nc"), printable("\u202eevil"), printable("naïve 日本")
+    ('a\\x1b[2Jb\nc', '\\u202eevil', 'naïve 日本')
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(
+        letter if letter.isprintable() or letter in keep else letter.encode("unicode_escape").decode("ascii")
+        for letter in text
+    )
 
 
 def short_reason(codes: Sequence[str]) -> str:
@@ -158,6 +168,11 @@ def better_or_worse(delta: float | None, direction: str) -> str:
     if delta == 0:
         return "equal"
     return "better" if (delta > 0) == (direction == "higher") else "worse"
+
+
+def directed(kpi: str, direction: str) -> str:
+    """A KPI's name with an arrow for the direction that is better."""
+    return f"{name(kpi)}{'↑' if direction == 'higher' else '↓'}"
 
 
 def method_in_words(policy: Mapping[str, Any]) -> str:

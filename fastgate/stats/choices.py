@@ -9,15 +9,24 @@ import numpy.typing as npt
 
 from fastgate import threads
 from fastgate.errors import ArgumentError
-from fastgate.kernels.choices import ABSENT, ABSTAIN, NAMES
+from fastgate.kernels.choices import ABSENT, ABSTAIN, FIRST, NAMES, SECOND, TIE
 from fastgate.stats.arguments import check_length
 
-__all__ = ["Comparison", "choice_codes", "compare", "compare_arrays"]
+__all__ = ["Comparison", "choice_codes", "compare", "compare_arrays", "outcome_codes"]
 
 Integers = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.int8]
 
 LETTERS: Final = ("raw", "unswapped")
+OUTCOMES: Final = {
+    "left": FIRST,
+    "right": SECOND,
+    "tie": TIE,
+    "abstain": ABSTAIN,
+    "A": FIRST,
+    "B": SECOND,
+    None: ABSENT,
+}
 _NO_CODES = np.empty(0, np.int8)
 _NO_REASONS = np.empty(0, np.int64)
 
@@ -82,6 +91,57 @@ def choice_codes(choices: Any, name: str = "choices") -> Codes:
             where=f"argument {name}, element {row}",
         )
     return np.ascontiguousarray(found)
+
+
+def outcome_codes(outcome: Any) -> Codes:
+    """The codes of preferences' outcomes: 0 left, 1 right, 2 tie, 3 abstain, -1 none.
+
+    Parameters
+    ----------
+    outcome : array_like, shape (n,)
+        Words "left" (or "A"), "right" (or "B"), "tie", "abstain", None; or numbers, the left alternative's
+        share of the win: 1, 0, ½, or NaN for none.
+
+    Returns
+    -------
+    ndarray of int8, shape (n,)
+
+    Raises
+    ------
+    ArgumentError
+        For any other word or number.
+
+    Examples
+    --------
+    >>> outcome_codes(["left", "tie", None]).tolist(), outcome_codes([1, 0, 0.5]).tolist()
+    ([0, 2, -1], [0, 1, 2])
+    """
+    array = np.asarray(outcome)
+    if array.ndim != 1:
+        raise ArgumentError(
+            "outcome has the wrong number of dimensions",
+            expected="one",
+            received=str(array.ndim),
+            where="argument outcome",
+        )
+    found = np.full(array.size, ABSENT - 1, np.int8)
+    if array.dtype.kind in "fiub":
+        found[array == 1] = FIRST
+        found[array == 0] = SECOND
+        found[array == 0.5] = TIE
+        found[np.isnan(array)] = ABSENT
+    else:
+        unknown = ABSENT - 1
+        found[:] = [OUTCOMES.get(x, unknown) if x == x else ABSENT for x in array.tolist()]
+    if (found < ABSENT).any():
+        row = int(np.argmax(found < ABSENT))
+        raise ArgumentError(
+            "an outcome is not known",
+            expected="'left', 'right', 'tie', 'abstain' or None; or 1, 0, 0.5 or NaN",
+            received=repr(array[row].item() if isinstance(array[row], np.generic) else array[row]),
+            where=f"argument outcome, element {row}",
+        )
+    return found
 
 
 def _reason_codes(primary: Any, probe: Any) -> tuple[Integers, Integers]:

@@ -213,8 +213,9 @@ def minimum_detectable_effect(
     Notes
     -----
     (t_{1−α/2} + t_{power}) · se for the two-sided test, (t_{1−α} + t_{power}) · se for a one-sided one, the
-    usual approximation to inverting the noncentral t distribution. Against the exact value (one-sided, power
-    0.8, α 0.05 and 0.01) it is too large by MDE_ERROR. Cost: a quantile for each element.
+    usual approximation to inverting the noncentral t distribution. Against the exact value (power 0.8, α
+    0.05 and 0.01) it errs by less than 1.7 % from df 7 on, by less than 0.5 % from df 19 on; at powers from
+    0.5 to 0.999 by less than 4.5 %; below 0.5 it is too large. Cost: a quantile for each element.
 
     References
     ----------

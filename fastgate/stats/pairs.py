@@ -101,8 +101,8 @@ def pair_moments(candidate: Any, baseline: Any) -> PairMoments:
     single = single_candidate and single_baseline
     with np.errstate(over="ignore", under="ignore"):
         comoment = np.ldexp(out.comoment, out.candidate.exponent + out.baseline.exponent)
-    sides = (public_moments(side, single) for side in out[:3])
-    return PairMoments(*sides, *fields([comoment], single))
+    candidate_moments, baseline_moments, difference = (public_moments(side, single) for side in out[:3])
+    return PairMoments(candidate_moments, baseline_moments, difference, *fields([comoment], single))
 
 
 def _arrays(pairs: PairMoments, name: str) -> tuple[PairMomentArrays, bool]:
@@ -167,13 +167,17 @@ def merge_pair_moments(a: PairMoments, b: PairMoments) -> PairMoments:
 
     left, single_left = _arrays(a, "a")
     right, single_right = _arrays(b, "b")
-    sides = [merge_moments(mine, theirs) for mine, theirs in zip(a[:3], b[:3], strict=True)]
     n = left.comoment.size
     comoment, exponents = np.empty(n), np.empty(n, np.int64)
     threads.run(comoment_merge_kernel, n, left, right, comoment, exponents, work=20.0)
     with np.errstate(over="ignore", under="ignore"):
         comoment = np.ldexp(comoment, exponents)
-    return PairMoments(*sides, *fields([comoment], single_left and single_right))
+    return PairMoments(
+        merge_moments(a.candidate, b.candidate),
+        merge_moments(a.baseline, b.baseline),
+        merge_moments(a.difference, b.difference),
+        *fields([comoment], single_left and single_right),
+    )
 
 
 def paired_from_moments(

@@ -18,8 +18,13 @@ __all__ = [
     "ALTERNATIVES",
     "PairedResult",
     "WelchResult",
+    "check_sizes",
+    "check_test",
+    "match_cells",
     "paired",
     "paired_arrays",
+    "paired_columns",
+    "paired_result",
     "welch",
     "welch_arrays",
     "welch_from_moments",
@@ -103,6 +108,11 @@ class PairedResult(NamedTuple):
 def _columns(kinds: str, n: int) -> list[npt.NDArray[Any]]:
     dtypes = {"f": np.float64, "i": np.int64, "b": np.int8}
     return [np.empty(n, dtypes[kind]) for kind in kinds]
+
+
+def paired_columns(n: int) -> PairedArrays:
+    """Unwritten results of n paired tests."""
+    return PairedArrays(*_columns("fffffffffffiiffbf", n))
 
 
 def _welch(
@@ -203,7 +213,7 @@ def _paired(
     from fastgate.kernels.pairs import paired_kernel
 
     n = candidate_index.size
-    out = PairedArrays(*_columns("fffffffffffiiffbf", n))
+    out = paired_columns(n)
     starts = candidates[1]
     work = np.zeros(n + 1, np.int64)
     if n and starts.size > 1:
@@ -244,7 +254,7 @@ def check_test(alternative: str, confidence_level: float) -> None:
         )
 
 
-def _indices(n_candidate: int, n_baseline: int) -> tuple[Integers, Integers]:
+def match_cells(n_candidate: int, n_baseline: int) -> tuple[Integers, Integers]:
     """Cell against cell; a side of one cell meets each of the other's."""
     n = n_baseline if n_candidate == 1 else n_candidate
     if n_baseline not in (1, n):
@@ -339,7 +349,7 @@ def welch(
     check_test(alternative, confidence_level)
     candidates, single_candidate = as_cells(candidate, "candidate")
     baselines, single_baseline = as_cells(baseline, "baseline")
-    first, second = _indices(len(candidates), len(baselines))
+    first, second = match_cells(len(candidates), len(baselines))
     out = _welch(
         moments_arrays(candidates.values, candidates.offsets),
         moments_arrays(baselines.values, baselines.offsets),
@@ -396,7 +406,7 @@ def welch_from_moments(
     check_test(alternative, confidence_level)
     candidates, single_candidate = cell_moments(candidate, "candidate")
     baselines, single_baseline = cell_moments(baseline, "baseline")
-    first, second = _indices(candidates.n.size, baselines.n.size)
+    first, second = match_cells(candidates.n.size, baselines.n.size)
     out = _welch(candidates, baselines, first, second, alternative, confidence_level, interval)
     return _welch_result(out, single_candidate and single_baseline)
 
@@ -456,8 +466,8 @@ def paired(
     check_test(alternative, confidence_level)
     candidates, single_candidate = as_cells(candidate, "candidate")
     baselines, single_baseline = as_cells(baseline, "baseline")
-    first, second = _indices(len(candidates), len(baselines))
-    _check_sizes(candidates, baselines, first, second)
+    first, second = match_cells(len(candidates), len(baselines))
+    check_sizes(candidates, baselines, first, second)
     out = _paired(
         (candidates.values, candidates.offsets),
         (baselines.values, baselines.offsets),
@@ -467,11 +477,16 @@ def paired(
         confidence_level,
         interval,
     )
-    columns = (*out[:15], status_names(out.status), out.standard_error)
-    return PairedResult(*fields(columns, single_candidate and single_baseline))
+    return paired_result(out, single_candidate and single_baseline)
 
 
-def _check_sizes(candidates: Cells, baselines: Cells, first: Integers, second: Integers) -> None:
+def paired_result(out: PairedArrays, single: bool) -> PairedResult:
+    """The public form of the kernel's results."""
+    return PairedResult(*fields((*out[:15], status_names(out.status), out.standard_error), single))
+
+
+def check_sizes(candidates: Cells, baselines: Cells, first: Integers, second: Integers) -> None:
+    """Raise an ArgumentError unless the cells of each test hold as many values."""
     ours, theirs = candidates.sizes[first], baselines.sizes[second]
     if np.array_equal(ours, theirs):
         return

@@ -42,7 +42,7 @@ def case_faults(samples: Samples, cells: pl.DataFrame) -> pl.DataFrame:
         ).list.len()
         > 0
     )
-    rows = sorted(set(_rows(samples, broken)))
+    rows = sorted(set(_rows(samples, broken))) if broken.height else []
     return pl.DataFrame(rows, schema=TABLES["faults"], orient="row")
 
 

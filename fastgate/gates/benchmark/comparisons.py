@@ -11,7 +11,7 @@ import polars as pl
 
 from fastgate.cells import Cells
 from fastgate.gates import reasons
-from fastgate.gates.verdict import STATUSES, Direction, Role, Status
+from fastgate.gates.verdict import STATUSES, Direction, Role, named
 from fastgate.kernels.status import NONFINITE
 
 if TYPE_CHECKING:
@@ -150,10 +150,13 @@ def compare(samples: Samples, rules: BenchmarkRules, candidates: Sequence[str]) 
     missing = (candidate_cell < 0) | (baseline_cell < 0)
     sides = _Sides(samples, moments, candidate_cell, baseline_cell, missing)
 
-    welch = welch_arrays(moments, candidate_cell, baseline_cell, "two-sided", rules.confidence_level, True)
+    # An interval costs a quantile of t per comparison: only the deciding test's is shown.
+    is_paired = rules.test == "paired"
+    level = rules.confidence_level
+    welch = welch_arrays(moments, candidate_cell, baseline_cell, "two-sided", level, not is_paired)
     aligned = _aligned(sides)
     paired = _paired(sides, aligned, rules)
-    test: WelchArrays | PairedArrays = paired if rules.test == "paired" else welch
+    test: WelchArrays | PairedArrays = paired if is_paired else welch
     status = np.where(missing, STATUSES.index("missing_cell"), test.status).astype(np.uint8)
     names = _key_columns(table, candidates, rules.baselines)
     mean = mean_arrays(moments)
@@ -180,7 +183,7 @@ def compare(samples: Samples, rules: BenchmarkRules, candidates: Sequence[str]) 
             "cohens_d": test.cohens_d,
             "hedges_g": test.hedges_g,
             "cohens_dz": paired.cohens_dz,
-            "status": pl.Series(status, dtype=pl.UInt8).cast(Status),
+            "status": named(STATUSES, status),
             "faults": _faults(sides, aligned, paired, rules, names["min_cases"].to_numpy()),
         }
     )
@@ -204,8 +207,8 @@ def _key_columns(
     baseline = np.resize(np.repeat(np.arange(len(baselines), dtype=np.uint32), table.height), n)
     rule = np.resize(np.arange(table.height, dtype=np.uint32), n)
     return {
-        "candidate": pl.Series(candidate).cast(pl.Enum(candidates)),
-        "baseline": pl.Series(baseline).cast(pl.Enum(baselines)),
+        "candidate": named(candidates, candidate),
+        "baseline": named(baselines, baseline),
         **{name: table[name].gather(rule) for name in table.columns},
     }
 
@@ -240,14 +243,14 @@ def _paired(sides: _Sides, aligned: Flags, rules: BenchmarkRules) -> PairedArray
     cells = samples.values or Cells(np.empty(0), np.zeros(1, np.int64))
     usable = aligned & (len(cells) > 0)
     candidate, baseline = np.where(usable, sides.candidate, -1), np.where(usable, sides.baseline, -1)
-    level = rules.confidence_level
-    result = paired_arrays(cells.values, cells.offsets, candidate, baseline, "two-sided", level, True)
+    how = "two-sided", rules.confidence_level, rules.test == "paired"
+    result = paired_arrays(cells.values, cells.offsets, candidate, baseline, *how)
     others = np.flatnonzero(~aligned & ~sides.missing)
     if rules.require_same_cases or samples.cases is None or not others.size:
         return result
     common = common_cases(samples, sides.candidate[others], sides.baseline[others])
     even = np.arange(0, 2 * others.size, 2)
-    partial = paired_arrays(common.values, common.offsets, even, even + 1, "two-sided", level, True)
+    partial = paired_arrays(common.values, common.offsets, even, even + 1, *how)
     columns: list[npt.NDArray[Any]] = [*result]
     for column, part in zip(columns, partial, strict=True):
         column[others] = part

@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import polars as pl
 import polars.selectors as cs
 
 from fastgate.gates import reasons
 from fastgate.gates.benchmark.comparisons import compare
+from fastgate.gates.benchmark.significance import with_significance
 from fastgate.gates.result import TABLES
 from fastgate.gates.verdict import Guard, Outcome, Verdict
 
@@ -40,75 +40,6 @@ def _choose(choices: dict[str, pl.Expr], otherwise: str, dtype: pl.Enum) -> pl.E
         chain = chain.when(condition).then(pl.lit(name, dtype))
     chosen: pl.Expr = chain.otherwise(pl.lit(otherwise, dtype))
     return chosen
-
-
-def _one_sided(cells: pl.DataFrame, sign: int) -> pl.Series:
-    """P(T ≥ t) of a difference in the KPI's better (sign 1) or worse (−1) direction."""
-    from fastgate.stats.distributions import student_t_sf
-
-    towards = np.where(cells["direction"].to_physical().to_numpy() == 0, sign, -sign)
-    pvalue = student_t_sf(towards * cells["statistic"].to_numpy(), cells["df"].to_numpy())
-    return pl.Series(np.asarray(pvalue))
-
-
-def _with_tests(cells: pl.DataFrame, rules: BenchmarkRules) -> pl.DataFrame:
-    """The p-values that wins, losses and guards are called by; every figure that does not exist becomes null.
-
-    Null, not NaN: a comparison with null is null, which no rule takes for true, whereas Polars orders NaN above all
-    numbers, so that ``NaN >= 0.05`` holds.
-    """
-    from fastgate.stats.design import minimum_detectable_effect
-    from fastgate.stats.distributions import student_t_sf
-    from fastgate.stats.multiplicity import adjust_arrays
-
-    if rules.alternative == "one-sided":
-        cells = cells.with_columns(pvalue=_one_sided(cells, 1), pvalue_loss=_one_sided(cells, -1))
-    else:
-        cells = cells.with_columns(pvalue_loss=pl.col("pvalue"))
-
-    # A broken cell keeps its place in the family, so that it cannot loosen its neighbours.
-    sound = (pl.col("faults") == 0) & (pl.col("status") == "ok")
-    deciding = cells.select(pl.col("role") == "decides").to_series()
-    n_candidates = cells["candidate"].n_unique()
-    families = 1 if rules.correction.family == "sweep" else n_candidates
-    method = rules.correction.method
-    adjusted: dict[str, Any] = {}
-    for column in ("pvalue", "pvalue_loss"):
-        family = (
-            cells.select(pl.when(sound).then(pl.col(column)).otherwise(None)).to_series().filter(deciding)
-        )
-        offsets = np.linspace(0, family.len(), families + 1).astype(np.int64)
-        values = np.full(cells.height, np.nan)
-        values[deciding.to_numpy()] = adjust_arrays(
-            family.fill_null(np.nan).to_numpy(), offsets, "holm" if method == "none" else method, "count"
-        )
-        adjusted[column] = pl.Series(values)
-    cells = cells.with_columns(pvalue_adjusted=adjusted["pvalue"])
-    decided_by = adjusted if method != "none" else {name: cells[name] for name in adjusted}
-
-    sign = pl.when(pl.col("direction") == "higher").then(1).otherwise(-1)
-    gain = cells.select(sign * pl.col("delta")).to_series().to_numpy()
-    margin = cells["margin"].cast(pl.Float64).fill_null(np.nan).to_numpy()
-    with np.errstate(invalid="ignore", divide="ignore"):
-        above = (gain + margin) / cells["standard_error"].to_numpy()
-    return cells.with_columns(
-        detectable_effect=pl.Series(
-            np.asarray(
-                minimum_detectable_effect(
-                    cells["standard_error"].to_numpy(),
-                    cells["df"].to_numpy(),
-                    alpha=rules.alpha,
-                    power=rules.power,
-                    alternative="two-sided" if rules.alternative == "two-sided" else "greater",
-                )
-            )
-        ),
-        _pvalue_win=decided_by["pvalue"],
-        _pvalue_loss=decided_by["pvalue_loss"],
-        _pvalue_worse=_one_sided(cells, -1),
-        margin_pvalue=pl.Series(np.asarray(student_t_sf(above, cells["df"].to_numpy()))),
-        _gain=pl.Series(gain),
-    ).with_columns(pl.when(cs.float().is_finite()).then(cs.float()))
 
 
 def _outcomes(cells: pl.DataFrame, rules: BenchmarkRules) -> pl.DataFrame:
@@ -320,13 +251,13 @@ def judge(
     dict of str to DataFrame
         ``cells``, ``suites``, ``baselines``, ``verdicts``, in the order of candidates, baselines, suites and KPIs.
     """
-    cells = _outcomes(_with_tests(compare(samples, rules, candidates), rules), rules)
+    cells = _outcomes(with_significance(compare(samples, rules, candidates), rules), rules)
     suites = _with_previous(_suites(cells, rules), won_before)
     baselines = _baselines(suites, rules)
     verdicts = _verdicts(baselines, unmatched)
     return {
-        "cells": _with_reasons(cells).select(TABLES["cells"]),
-        "suites": _with_reasons(suites).select(TABLES["suites"]),
+        "cells": _with_reasons(cells).select(*TABLES["cells"]),
+        "suites": _with_reasons(suites).select(*TABLES["suites"]),
         "baselines": _with_reasons(baselines),
         "verdicts": _with_reasons(verdicts),
     }

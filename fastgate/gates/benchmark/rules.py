@@ -348,11 +348,12 @@ def _decides_and_guards(kpi: str, place: Place) -> PolicyError:
 def decisive(rules: BenchmarkRules) -> dict[str, Any]:
     """What of the rules can change a verdict, in an order that does not depend on the file's.
 
-    Left out: `name`, `tenant`, `confidence_level` and `power`, which are shown and decide nothing. Names of
-    suites, KPIs and baselines are data, so they stay, sorted.
+    Left out: `name`, `tenant`, `confidence_level` and `power`, which are shown and decide nothing, and `unlisted`,
+    which decides whether there is a verdict, not which. Names of suites, KPIs and baselines are data, so they
+    stay, sorted.
     """
     plain: dict[str, Any] = to_builtins(rules)
-    for cosmetic in ("name", "tenant", "confidence_level", "power"):
+    for cosmetic in ("name", "tenant", "confidence_level", "power", "unlisted"):
         del plain[cosmetic]
     plain["baselines"] = sorted(plain["baselines"])
     for suite in plain["suites"].values():

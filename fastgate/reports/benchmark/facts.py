@@ -39,6 +39,7 @@ _CELL_COLUMNS: Final = (
     "welch_pvalue",
     "paired_pvalue",
     "margin",
+    "margin_pvalue",
     "n_candidate",
     "n_baseline",
 )
@@ -71,6 +72,18 @@ class Entry:
         """The comparisons that decide the suite."""
         return [cell for cell in self.cells if cell["role"] == "decides"]
 
+    def held_back_by(self, decided_by: str) -> list[dict[str, Any]]:
+        """The guards without which the outcome would be another; none where they change nothing."""
+        outcomes = [cell["outcome"] for cell in self.deciding]
+        enough = any if decided_by == "any" else all
+        without = (
+            "win"
+            if enough(outcome == "win" for outcome in outcomes)
+            else next((outcome for outcome in ("loss", "undefined") if outcome in outcomes), "tie")
+        )
+        failed = [cell for cell in self.cells if cell["role"] == "guard" and cell["guard"] != "holds"]
+        return failed if without != self.outcome else []
+
 
 @dataclass(frozen=True)
 class Candidate:
@@ -96,24 +109,21 @@ class Candidate:
     baselines: list[dict[str, Any]]
     grid: dict[str, dict[str, Entry]]
 
-    def against(self, baseline: str) -> list[Entry]:
-        """The suites against one baseline."""
-        return [row[baseline] for row in self.grid.values() if baseline in row]
+    def entries(self) -> Iterator[Entry]:
+        """All of the grid, suite by suite."""
+        for row in self.grid.values():
+            yield from row.values()
 
 
 def headline(result: BenchmarkResult) -> list[str]:
-    """What was judged by which rule, in three short lines.
-
-    Examples
-    --------
-    A first line such as ``benchmark gate, policy concordia, tenant strict-7``.
-    """
+    """What was judged by which rule, in three short lines."""
     policy, evidence = result.policy, result.evidence
     tenant = f", tenant {words.name(policy['tenant'])}" if policy.get("tenant") else ""
     n_baselines, n_suites = len(policy["baselines"]), len(policy["suites"])
+    data = evidence["input"]
     return [
-        f"benchmark gate, policy {words.name(policy['name'])}{tenant} "
-        f"({evidence.get('policy_hash', '')[:12]})".replace(" ()", ""),
+        f"benchmark gate, policy {words.name(policy['name'])}{tenant} ({evidence['policy_hash'][:12]}), "
+        f"{words.plural(data['rows'], 'row')} ({str(data['fingerprint'])[:12]})",
         f"{words.plural(len(result), 'candidate')} × {words.plural(n_baselines, 'baseline')} × "
         f"{words.plural(n_suites, 'suite')}: at least {words.plural(policy['min_suite_wins'], 'win')} "
         "against every baseline",

@@ -2,36 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
-from fastgate.gates.reasons import MEANINGS
+from fastgate.gates.reasons import FAULTS, MEANINGS
 from fastgate.reports import words
-from fastgate.reports.benchmark.facts import Candidate
+from fastgate.reports.benchmark.facts import Candidate, Entry
 
 if TYPE_CHECKING:
     from fastgate.gates.result import BenchmarkResult
 
-__all__ = ["entry_notes", "notes", "verdict_line", "why"]
+__all__ = ["entry_notes", "in_order", "notes", "verdict_line", "why"]
 
 _SHOWN_FAULTS: Final = 5
 
 
 def verdict_line(candidate: Candidate) -> str:
-    """``beats 2 of 3 baselines``, and the suites lost where there are any."""
-    text = f"beats {candidate.beaten} of {words.plural(len(candidate.baselines), 'baseline')}"
+    """Against how many baselines a candidate has wins enough, and what else there is against it."""
+    text = f"enough wins against {candidate.beaten} of {words.plural(len(candidate.baselines), 'baseline')}"
+    if set(candidate.reasons) & set(FAULTS):
+        text += ", faults in the data"
     if candidate.lost_suites:
         text += f", {words.plural(len(candidate.lost_suites), 'suite')} lost since the previous release"
     return text
 
 
-def why(candidate: Candidate) -> list[str]:
+def why(candidate: Candidate, policy: dict[str, Any]) -> list[str]:
     """The reasons of a verdict, one sentence each, with the suites and baselines they are about."""
-    return [_sentence(code, candidate) for code in candidate.reasons]
+    return [sentence for code in in_order(candidate.reasons) if (sentence := _sentence(code, candidate, policy))]
 
 
-def _sentence(code: str, candidate: Candidate) -> str:
+def in_order(codes: Sequence[str]) -> list[str]:
+    """Reason codes, what the rule says of the whole before what is said of single suites."""
+    return sorted(codes, key=lambda code: code not in ("too_few_wins", "lost_suite", "no_previous_result"))
+
+
+def _sentence(code: str, candidate: Candidate, policy: dict[str, Any]) -> str:
     if code == "too_few_wins":
         short = [
             f"{row['wins']} of {row['required']} against {words.name(row['baseline'])}"
@@ -41,21 +49,24 @@ def _sentence(code: str, candidate: Candidate) -> str:
         return f"too few suites won: {words.listing(short)}"
     if code == "lost_suite":
         lost = [
-            f"{words.name(entry.suite)} (now a {entry.outcome} against {words.name(entry.baseline)})".replace(
-                "a undefined", "undefined"
-            )
-            for row in candidate.grid.values()
-            for entry in row.values()
+            f"{words.name(entry.suite)} ({_ARTICLE[entry.outcome]} against {words.name(entry.baseline)})"
+            for entry in candidate.entries()
             if entry.lost
         ]
         return f"won by the previous release, not won now: {words.listing(lost)}"
-    where: dict[str, list[str]] = {}
-    for suite, row in candidate.grid.items():
-        for baseline, entry in row.items():
-            if code in entry.reasons:
-                where.setdefault(suite, []).append(baseline)
-    if not where:
+    if code == "no_previous_result":
         return MEANINGS[code]
+    where: dict[str, list[str]] = {}
+    for entry in candidate.entries():
+        if code.startswith("guard_"):
+            guards = entry.held_back_by(policy["suites"][entry.suite]["decided_by"])
+            concerned = any(f"guard_{cell['guard']}" == code for cell in guards)
+        else:
+            concerned = code in entry.reasons
+        if concerned:
+            where.setdefault(entry.suite, []).append(entry.baseline)
+    if not where:  # a guard that failed where its suite was not won anyway
+        return ""
     everywhere = all(len(found) == len(candidate.baselines) for found in where.values())
     suites = [
         words.name(suite)
@@ -66,16 +77,16 @@ def _sentence(code: str, candidate: Candidate) -> str:
     return f"{MEANINGS[code]}: {words.listing(suites)}"
 
 
-def entry_notes(entry: Any) -> list[str]:
+_ARTICLE: Final = {"win": "a win", "loss": "a loss", "tie": "a tie", "undefined": "undefined"}
+
+
+def entry_notes(entry: Entry, policy: dict[str, Any]) -> list[str]:
     """What a suite's outcome does not say by itself, in a few characters each."""
-    found = []
-    if entry.lost:
-        found.append("was won")
-    for cell in entry.cells:
-        if cell["role"] == "guard" and cell["guard"] != "holds":
-            found.append(f"guard {words.name(cell['kpi'])} {cell['guard'].replace('_', ' ')}")
-    if entry.outcome == "undefined" and not any(cell["guard"] == "undefined" for cell in entry.cells):
-        found.append(words.short_reason(entry.reasons))
+    found = ["was won"] if entry.lost else []
+    for cell in entry.held_back_by(policy["suites"][entry.suite]["decided_by"]):
+        found.append(f"guard {words.name(cell['kpi'])} {cell['guard'].replace('_', ' ')}")
+    if entry.outcome == "undefined":
+        found.append(words.short_reason([code for code in entry.reasons if not code.startswith("guard_")]))
     return [note for note in found if note]
 
 
@@ -83,7 +94,13 @@ def notes(result: BenchmarkResult) -> list[str]:
     """What a reader should know about the figures: disagreeing tests, correction, missing values, faults."""
     return [
         note
-        for note in (_on_tests(result), _on_correction(result), _on_missing(result), *_on_faults(result))
+        for note in (
+            _on_tests(result),
+            _on_correction(result),
+            _on_ignored(result),
+            _on_missing(result),
+            *_on_faults(result),
+        )
         if note
     ]
 
@@ -101,9 +118,10 @@ def _on_tests(result: BenchmarkResult) -> str:
         for row in differ.head(2).iter_rows(named=True)
     ]
     only_paired = differ.filter(pl.col("paired_pvalue") < alpha).height
+    how_many = "all of them" if only_paired == differ.height else f"{words.count(only_paired)} of them"
     return (
         f"Welch's and the paired test disagree about {words.count(differ.height)} of "
-        f"{words.plural(deciding, 'deciding comparison')}; in {words.count(only_paired)} only the paired test is "
+        f"{words.plural(deciding, 'deciding comparison')}; in {how_many} only the paired test is "
         f"significant. By the policy {welch}. {'First' if len(examples) > 1 else 'It is'}: {'; '.join(examples)}."
     )
 
@@ -129,6 +147,9 @@ def _on_correction(result: BenchmarkResult) -> str:
 
 
 def _on_missing(result: BenchmarkResult) -> str:
+    allowed = result.policy["max_missing_share"]
+    if allowed == 0:
+        return ""  # each is a fault, listed below
     sides = [
         result.cells.select(
             pl.col(side).cast(pl.String).alias("build"),
@@ -149,20 +170,37 @@ def _on_missing(result: BenchmarkResult) -> str:
     if by_build.is_empty():
         return ""
     builds = [f"{words.name(build)} {words.count(missing)}" for build, missing in by_build.iter_rows()]
-    share = result.policy["max_missing_share"]
-    rule = "any makes a comparison undefined" if share == 0 else f"up to a share of {words.number(share)} is allowed"
-    return f"Values missing: {words.listing(builds)}. By the policy {rule}."
+    return (
+        f"Values missing, over all suites and KPIs: {words.listing(builds)}. "
+        f"The policy allows a share of {words.number(allowed)} in a comparison."
+    )
+
+
+_FAULT_WORDS: Final = {
+    "duplicate_case": "there twice",
+    "missing_value": "no value",
+    "nonfinite": "infinite value",
+    "missing_case": "not there",
+}
 
 
 def _on_faults(result: BenchmarkResult) -> list[str]:
-    if result.faults.is_empty():
+    keys = ["build", "suite", "case", "fault", "against"]
+    cases = result.faults.group_by(keys, maintain_order=True).agg("kpi")
+    if cases.is_empty():
         return []
-    kinds = result.faults.group_by("fault", maintain_order=True).len().iter_rows()
-    total = ", ".join(f"{words.count(n)} {MEANINGS.get(fault, fault)}" for fault, n in kinds)
-    lines = [f"Faults of the data, case by case: {total}."]
-    for row in result.faults.head(_SHOWN_FAULTS).iter_rows(named=True):
-        place = [words.name(row[key]) for key in ("build", "suite", "kpi", "case") if row[key] is not None]
-        lines.append(f"  {' / '.join(place)}: {MEANINGS.get(row['fault'], row['fault'])}")
-    if result.faults.height > _SHOWN_FAULTS:
-        lines.append(f"  and {words.count(result.faults.height - _SHOWN_FAULTS)} more; -o writes them all.")
+    by_build = cases.group_by("build", maintain_order=True).len().sort("len", descending=True, maintain_order=True)
+    builds = [f"{words.name(build)} {words.count(n)}" for build, n in by_build.iter_rows()]
+    lines = [f"Cases at fault: {words.count(cases.height)} ({words.listing(builds)}), such as"]
+    for build, suite, case, fault, against, kpis in cases.head(_SHOWN_FAULTS).iter_rows():
+        place = f"{words.name(build)}, suite {words.name(suite)}, case {words.name(str(case))}"
+        other = f", but {words.name(against)} has it" if against else ""
+        of = words.listing([words.name(str(kpi)) for kpi in kpis], 4)
+        lines.append(f"  {place}: {_FAULT_WORDS.get(fault, fault)} ({of}){other}")
     return lines
+
+
+def _on_ignored(result: BenchmarkResult) -> str:
+    ignored = result.evidence.get("ignored") or {}
+    parts = [f"{kind} {words.listing([words.name(name) for name in names])}" for kind, names in ignored.items()]
+    return f"Not judged, since the policy does not name them: {'; '.join(parts)}." if parts else ""

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from fastgate.reports import words
 from fastgate.reports.benchmark import facts
-from fastgate.reports.benchmark.sentences import entry_notes, notes, verdict_line, why
+from fastgate.reports.benchmark.sentences import entry_notes, in_order, notes, verdict_line, why
 from fastgate.reports.console import STYLES, bullets, indented, new_table, rendered, width_of
 
 if TYPE_CHECKING:
@@ -28,7 +28,9 @@ _OF_EACH_VERDICT: Final = 10
 _GRID_ROWS: Final = 48
 _FEWEST_GRID_ROWS: Final = 8
 _WIDEST_LABEL: Final = 28
-_NARROWEST_HEADER: Final = 10
+# Columns from which the table of baselines has all counts, and reasons too.
+_NARROW: Final = 60
+_WIDE: Final = 90
 
 
 def verdict_lines(result: BenchmarkResult) -> str:
@@ -99,8 +101,8 @@ def _candidate(
         _verdict(candidate.verdict), " ", (words.name(candidate.name), "bold"), f"  {verdict_line(candidate)}"
     )
     yield ""
-    yield indented(_baselines(candidate))
-    reasons = why(candidate)
+    yield indented(_baselines(candidate, width))
+    reasons = why(candidate, policy)
     if reasons:
         yield ""
         yield indented(bullets(reasons))
@@ -108,23 +110,29 @@ def _candidate(
     yield from map(indented, _grid(candidate, policy, rows, width - 2))
 
 
-def _baselines(candidate: facts.Candidate) -> Table:
+def _baselines(candidate: facts.Candidate, width: int) -> Table:
     table = new_table()
     table.add_column("baseline", overflow="fold")
-    for heading in ("won", "required", "tied", "lost", "undefined"):
-        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("won", justify="right", no_wrap=True)
+    others = ("ties", "losses", "undefined") if width >= _NARROW else ()
+    for name in others:
+        table.add_column({"ties": "tied", "losses": "lost"}.get(name, name), justify="right", no_wrap=True)
     table.add_column("verdict", no_wrap=True)
+    if width >= _WIDE:
+        table.add_column("reasons", overflow="fold")
     for row in candidate.baselines:
         table.add_row(
             Text(words.name(row["baseline"])),
-            words.count(row["wins"]),
-            words.count(row["required"]),
-            words.count(row["ties"]),
-            words.count(row["losses"]),
-            words.count(row["undefined"]),
+            f"{words.count(row['wins'])} of {words.count(row['required'])}",
+            *(words.count(row[name]) for name in others),
             Text(row["verdict"], style=STYLES[row["verdict"]]),
+            *([_reasons(row["reasons"])] if width >= _WIDE else []),
         )
     return table
+
+
+def _reasons(codes: Sequence[str]) -> str:
+    return words.listing(list(dict.fromkeys(words.short_reason([code]) for code in in_order(codes))), 2)
 
 
 def _grid(
@@ -133,16 +141,23 @@ def _grid(
     """Suites × baselines: outcome, delta and p; on one line each where the width allows it."""
     shown = _suites_shown(candidate, rows)
     labels = [label for suite in shown for label in _labels(suite, policy, candidate)]
-    label_width = min(max((Text(label).cell_len for label in ["suite", *labels]), default=5), _WIDEST_LABEL)
+    label_width = min(
+        max((Text(label).cell_len for label in ["suite", *labels]), default=5),
+        _WIDEST_LABEL,
+        max(width * 2 // 5, 12),
+    )
     baselines = [row["baseline"] for row in candidate.baselines]
     cells = {
         baseline: [cell for suite in shown for cell in _cells(candidate.grid[suite], baseline, policy)]
         for baseline in baselines
     }
-    one_line = [_column_width(baseline, cells[baseline], " ") for baseline in baselines]
-    joint = " " if label_width + sum(one_line) + 2 * len(one_line) + 2 <= width else "\n"
-    widths = [_column_width(baseline, cells[baseline], joint) for baseline in baselines]
-    for group in _groups(widths, width - label_width - 2):
+    room = width - label_width
+    # From the widest layout to the narrowest, which is cut into several tables where even that does not fit.
+    for joint, header in ((" ", 40), (" ", 12), ("\n", 40), ("\n", 20), ("\n", 10)):
+        widths = [_column_width(baseline, cells[baseline], joint, header) for baseline in baselines]
+        if sum(widths) + 2 * len(widths) <= room:
+            break
+    for group in _groups(widths, room):
         table = new_table()
         table.add_column("suite", width=label_width, overflow="fold")
         for position in group:
@@ -161,8 +176,8 @@ def _grid(
             for entry in row.values()
         )
         yield Text(
-            f"and {words.plural(hidden, 'suite')} more"
-            + (", won against every baseline" if all_won else "; a file given with -o holds all"),
+            f"and {words.plural(hidden, 'more suite')}"
+            + (", won against every baseline" if all_won else "; an output (-o) holds all"),
             style="dim",
         )
     corrected = policy["correction"]["method"] != "none"
@@ -191,7 +206,7 @@ def _suites_shown(candidate: facts.Candidate, rows: int) -> list[str]:
 def _labels(suite: str, policy: dict[str, Any], candidate: facts.Candidate) -> list[str]:
     entry = next(iter(candidate.grid[suite].values()))
     kpis = [
-        f"{words.name(cell['kpi'])} {'↑' if cell['direction'] == 'higher' else '↓'}" for cell in entry.deciding
+        words.directed(cell["kpi"], cell["direction"]) for cell in entry.deciding
     ]
     if len(kpis) == 1:
         return [f"{words.name(suite)} {kpis[0]}"]
@@ -206,8 +221,10 @@ def _cells(row: dict[str, facts.Entry], baseline: str, policy: dict[str, Any]) -
     """The grid's rows of one suite: each a list of lines, each line a list of texts with their styles."""
     entry = row[baseline]
     deciding = entry.deciding
-    found = [(note, "dim") for note in entry_notes(entry)]
+    found = [(note, "dim") for note in entry_notes(entry, policy)]
     outcome = (entry.outcome, STYLES[entry.outcome])
+    if entry.outcome == "undefined":
+        return [[[outcome], *([note] for note in found)], *([] for _ in deciding[1:] and deciding)]
     if len(deciding) == 1:
         return [[[outcome, (_delta(deciding[0]), "")], [(_p(deciding[0], policy), "")], *([note] for note in found)]]
     return [
@@ -238,11 +255,11 @@ def _joined(lines: Sequence[_Parts], joint: str) -> Text:
     return Text("\n").join([head, *texts[2:]])
 
 
-def _column_width(baseline: str, cells: Sequence[Sequence[_Parts]], joint: str) -> int:
+def _column_width(baseline: str, cells: Sequence[Sequence[_Parts]], joint: str, header: int) -> int:
     longest = max(
         (Text(line).cell_len for cell in cells for line in _joined(cell, joint).plain.split("\n")), default=0
     )
-    return max(longest, min(Text(words.name(baseline)).cell_len, _NARROWEST_HEADER))
+    return max(longest, min(Text(words.name(baseline)).cell_len, header))
 
 
 def _groups(widths: Sequence[int], room: int) -> list[list[int]]:
@@ -267,7 +284,7 @@ def _summary(result: BenchmarkResult) -> Iterator[RenderableType]:
     table = new_table()
     table.add_column("verdict", no_wrap=True)
     table.add_column("candidate", overflow="fold")
-    table.add_column("beaten", justify="right", no_wrap=True)
+    table.add_column("enough wins", justify="right", no_wrap=True)
     table.add_column("fewest wins", justify="right", no_wrap=True)
     table.add_column("reasons", overflow="fold")
     for verdict, total in facts.counts(result).items():
@@ -278,7 +295,7 @@ def _summary(result: BenchmarkResult) -> Iterator[RenderableType]:
                 Text(words.name(row["candidate"])),
                 f"{row['baselines_beaten']} of {row['baselines']}",
                 f"{row['fewest_wins']} of {row['required']}",
-                words.listing([words.short_reason([code]) for code in row["reasons"]], 3),
+                _reasons(row["reasons"]),
             )
         if total > _OF_EACH_VERDICT:
             more = f"and {words.count(total - _OF_EACH_VERDICT)} more that {_DID[verdict]}"

@@ -1,0 +1,106 @@
+"""The p-values by which comparisons are called wins, losses and ties, and guards held or not."""
+
+from __future__ import annotations
+
+from math import isclose
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+import polars.selectors as cs
+
+if TYPE_CHECKING:
+    from fastgate.gates.benchmark.policy import BenchmarkRules
+
+__all__ = ["with_significance"]
+
+Floats = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+
+
+def with_significance(cells: pl.DataFrame, rules: BenchmarkRules) -> pl.DataFrame:
+    """The comparisons with everything that the rule reads.
+
+    Parameters
+    ----------
+    cells : DataFrame
+        From `fastgate.gates.benchmark.comparisons.compare`.
+    rules : BenchmarkRules
+        The policy as applied.
+
+    Returns
+    -------
+    DataFrame
+        With ``pvalue`` (now of the policy's alternative), ``pvalue_adjusted``, ``detectable_effect``,
+        ``margin_pvalue``, and, for the rule alone: ``_gain`` (the difference in the KPI's better direction),
+        ``_pvalue_win`` and ``_pvalue_loss`` (adjusted if the policy corrects), ``_pvalue_worse`` (one-sided, of
+        guards). Every figure that does not exist is null, not NaN: a comparison with null is null, which no rule
+        takes for true, whereas Polars orders NaN above all numbers, so that ``NaN >= 0.05`` holds.
+    """
+    sign = np.where(cells["direction"].to_physical().to_numpy() == 0, 1.0, -1.0)
+    statistic, df = cells["statistic"].to_numpy(), cells["df"].to_numpy()
+    gain = sign * cells["delta"].to_numpy()
+    win = loss = cells["pvalue"].to_numpy()
+    if rules.alternative == "one-sided":
+        everywhere = np.ones(cells.height, np.bool_)
+        win, loss = _tail(sign * statistic, df, everywhere), _tail(-sign * statistic, df, everywhere)
+
+    # A broken comparison keeps its place in the family, so that it cannot loosen its neighbours.
+    sound = cells.select((pl.col("faults") == 0) & (pl.col("status") == "ok")).to_series().to_numpy()
+    deciding = cells.select(pl.col("role") == "decides").to_series().to_numpy()
+    families = 1 if rules.correction.family == "sweep" else cells["candidate"].n_unique()
+    adjusted = _adjusted(win, sound, deciding, families, rules)
+    corrects = rules.correction.method != "none"
+
+    margin = cells["margin"].fill_null(np.nan).to_numpy()
+    with np.errstate(invalid="ignore", divide="ignore"):
+        above = (gain + margin) / cells["standard_error"].to_numpy()
+    return cells.with_columns(
+        pvalue=pl.Series(win),
+        pvalue_adjusted=pl.Series(adjusted),
+        detectable_effect=pl.Series(_detectable_effect(cells, rules)),
+        margin_pvalue=pl.Series(_tail(above, df, ~np.isnan(margin))),
+        _gain=pl.Series(gain),
+        _pvalue_win=pl.Series(adjusted if corrects else win),
+        _pvalue_loss=pl.Series(_adjusted(loss, sound, deciding, families, rules) if corrects else loss),
+        _pvalue_worse=pl.Series(_tail(-sign * statistic, df, cells["not_worse"].to_numpy())),
+    ).with_columns(pl.when(cs.float().is_finite()).then(cs.float()))
+
+
+def _tail(statistic: Floats, df: Floats, rows: Flags) -> Floats:
+    """P(T ≥ statistic) in some rows, NaN in the others."""
+    from fastgate.stats.distributions import student_t_sf
+
+    pvalue = np.full(statistic.size, np.nan)
+    pvalue[rows] = student_t_sf(statistic[rows], df[rows])
+    return pvalue
+
+
+def _adjusted(pvalue: Floats, sound: Flags, deciding: Flags, families: int, rules: BenchmarkRules) -> Floats:
+    """Adjusted p-values of the deciding comparisons, by the policy's method; by Holm's, to be shown, without one."""
+    from fastgate.stats.multiplicity import adjust_arrays
+
+    method = "holm" if rules.correction.method == "none" else rules.correction.method
+    family = np.where(sound, pvalue, np.nan)[deciding]
+    offsets = np.arange(families + 1, dtype=np.int64) * (family.size // families)
+    adjusted = np.full(pvalue.size, np.nan)
+    adjusted[deciding] = adjust_arrays(family, offsets, method, "count")
+    return adjusted
+
+
+def _detectable_effect(cells: pl.DataFrame, rules: BenchmarkRules) -> Floats:
+    """(critical value + t of the power) × standard error: see `fastgate.stats.minimum_detectable_effect`."""
+    from fastgate.stats.design import minimum_detectable_effect
+    from fastgate.stats.distributions import student_t_isf
+
+    error, df = cells["standard_error"].to_numpy(), cells["df"].to_numpy()
+    if rules.alternative == "two-sided" and isclose(rules.alpha, 1.0 - rules.confidence_level, rel_tol=1e-12):
+        # The interval's half-width holds the critical value already: one quantile a comparison instead of two.
+        reserve: Any = student_t_isf(1.0 - rules.power, df)
+        return np.asarray(cells["half_width"].to_numpy() + reserve * error, np.float64)
+    alternative = "two-sided" if rules.alternative == "two-sided" else "greater"
+    effect: Any = minimum_detectable_effect(
+        error, df, alpha=rules.alpha, power=rules.power, alternative=alternative
+    )
+    return np.asarray(effect, np.float64)

@@ -1,0 +1,236 @@
+"""Every kind of source gives the same rows; every unusable one a DataError that says what to do."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.ipc
+import pytest
+
+from fastgate.errors import DataError
+from fastgate.frames import read_frame
+from fastgate.frames.reading import open_source
+
+FRAME = pl.DataFrame({"build": ["a", "b", "a"], "case": ["1", "2", "3"], "value": [0.5, 1.0, 2.5]})
+
+
+def write(frame: pl.DataFrame, path: Path) -> Path:
+    kind = path.suffixes[0]
+    if path.suffix == ".gz":
+        plain = write(frame, path.with_suffix(""))
+        path.write_bytes(gzip.compress(plain.read_bytes()))
+        plain.unlink()
+        return path
+    if kind in (".parquet", ".pq"):
+        frame.write_parquet(path)
+    elif kind in (".arrow", ".feather", ".ipc"):
+        frame.write_ipc(path)
+    elif kind == ".arrows":
+        frame.write_ipc_stream(path)
+    elif kind in (".csv", ".tsv"):
+        frame.write_csv(path, separator="\t" if kind == ".tsv" else ",")
+    elif kind == ".json":
+        frame.write_json(path)
+    else:
+        frame.write_ndjson(path)
+    return path
+
+
+def frames() -> dict[str, Any]:
+    table = FRAME.to_arrow()
+    connection = duckdb.connect()
+    connection.register("rows_of_the_test", table)
+    return {
+        "polars": FRAME,
+        "lazy": FRAME.lazy(),
+        "pandas": FRAME.to_pandas(),
+        "pandas index": FRAME.to_pandas().set_index("build"),
+        "table": table,
+        "batch": table.combine_chunks().to_batches()[0],
+        "reader": table.to_reader(),
+        "dictionary": pa.table({**{n: table[n] for n in table.column_names}, "build": table["build"].dictionary_encode()}),
+        "duckdb": connection.sql('select *, 1 as "another ""column""" from rows_of_the_test'),
+        "series": pl.Series(FRAME.to_struct("s")),
+    }
+
+
+@pytest.mark.parametrize("kind", list(frames()))
+def test_every_frame_gives_the_same_rows(kind: str) -> None:
+    read = read_frame(frames()[kind], ["value", "build", "case"])
+    assert read.columns == ["value", "build", "case"]
+    assert read.with_columns(pl.col("build").cast(pl.String)).equals(FRAME.select("value", "build", "case"))
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["x.parquet", "x.pq", "x.arrow", "x.feather", "x.ipc", "x.arrows", "x.csv", "x.tsv", "x.csv.gz", "x.ndjson"]
+    + ["x.jsonl", "x.json", "x.ndjson.gz", "X.PARQUET"],
+)
+def test_every_file_gives_the_same_rows(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    write(FRAME, tmp_path / name.lower())
+    (tmp_path / name.lower()).rename(path)
+    read = read_frame(path, ["build", "value"])
+    assert read.cast({"value": pl.Float64}).equals(FRAME.select("build", "value"))
+    assert read_frame(str(path)).columns == FRAME.columns
+
+
+@pytest.mark.parametrize("name", ["x.parquet", "x.arrow", "x.arrows"])
+def test_content_tells_the_format_where_the_name_does_not(name: str, tmp_path: Path) -> None:
+    path = write(FRAME, tmp_path / name).rename(tmp_path / "nameless")
+    assert read_frame(path).equals(FRAME)
+
+
+def test_csv_is_read_as_it_stands(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("build,value\n007,1\n1.10,\n", encoding="utf-8")
+    assert read_frame(path).to_dict(as_series=False) == {"build": ["007", "1.10"], "value": ["1", None]}
+
+
+def test_several_files_are_one_table(tmp_path: Path) -> None:
+    (tmp_path / "deep").mkdir()
+    paths = [write(FRAME, tmp_path / "a.parquet"), write(FRAME.reverse(), tmp_path / "deep" / "b.parquet")]
+    both = pl.concat([FRAME, FRAME.reverse()])
+    assert read_frame(paths).equals(both)
+    assert read_frame([str(path) for path in paths]).equals(both)
+    assert read_frame(tmp_path).equals(both)
+    assert read_frame(f"{tmp_path}/**/*.parquet").height == 6
+    assert read_frame(f"{tmp_path}/*.parquet").height == 3
+    assert read_frame(f"{tmp_path}/dee?").height == 3, "a pattern may match folders"
+    assert read_frame([*paths, *paths]).height == 6, "the same file is read once"
+
+
+def test_a_name_with_pattern_characters_is_a_name(tmp_path: Path) -> None:
+    path = write(FRAME, tmp_path / "x[1]*.parquet")
+    write(FRAME, tmp_path / "x1y.parquet")
+    assert read_frame(path).height == 3
+
+
+def test_files_may_differ_in_width_of_types_and_in_other_columns(tmp_path: Path) -> None:
+    first = FRAME.with_columns(case=pl.col("case").cast(pl.Int32), extra=pl.lit(1))
+    second = FRAME.with_columns(
+        case=pl.col("case").cast(pl.Int64),
+        value=pl.col("value").cast(pl.Float32),
+        build=pl.col("build").cast(pl.Categorical),
+    )
+    paths = [write(first, tmp_path / "a.parquet"), write(second, tmp_path / "b.parquet")]
+    read = read_frame(paths, ["build", "case", "value"])
+    assert read.schema == {"build": pl.String, "case": pl.Int64, "value": pl.Float64}
+    assert read["value"].to_list() == FRAME["value"].to_list() * 2
+
+
+def test_only_the_columns_asked_for_are_converted() -> None:
+    # pyarrow cannot convert the column `junk`; it is nobody's business.
+    frame = FRAME.to_pandas().assign(junk=[1, "x", object()])
+    assert read_frame(frame, ["build", "case", "value"]).equals(FRAME)
+
+
+def test_list_views_are_read() -> None:
+    views = pa.ListViewArray.from_arrays([2, 0, 1], [1, 2, 0], pa.array([1.0, 2.0, 3.0]))
+    nullable = pa.array([[1.0], None, [3.0, None]], pa.large_list_view(pa.float64()))
+    read = read_frame(pa.table({"views": views, "nullable": nullable}))
+    assert read["views"].to_list() == [[3.0], [1.0, 2.0], []]
+    assert read["nullable"].to_list() == [[1.0], None, [3.0, None]]
+    assert read_frame(pa.table({"views": views}).slice(1))["views"].to_list() == [[1.0, 2.0], []]
+
+
+class Broken:
+    """Announces a stream and fails to give it."""
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        raise RuntimeError("no stream today")
+
+
+def unreadable(folder: Path) -> dict[str, tuple[Any, str]]:
+    """Sources with what the message must contain."""
+    (folder / "empty.parquet").touch()
+    (folder / "torn.parquet").write_bytes(write(FRAME, folder / "whole.parquet").read_bytes()[:-20])
+    (folder / "noise.csv").write_bytes(b"build,value\n\xff\xfe,1\n")
+    (folder / "ragged.csv").write_text("build,value\na,1,2,3\n")
+    (folder / "header.csv").write_text("build,value\n")
+    (folder / "nan.ndjson").write_text('{"value": NaN}\n')
+    (folder / "actually.csv").write_bytes((folder / "whole.parquet").read_bytes())
+    (folder / "notes.txt").write_text("hello")
+    (folder / "text.xlsx").write_text("hello")
+    (folder / "nothing").mkdir()
+    (folder / "useless").mkdir()
+    (folder / "useless" / "readme.txt").write_text("hello")
+    other = write(FRAME.rename({"value": "score"}), folder / "other.parquet")
+    typed = write(FRAME.with_columns(pl.col("value").cast(pl.String)), folder / "typed.parquet")
+    whole = folder / "whole.parquet"
+    return {
+        "missing": (folder / "hole.parquet", "did you mean"),
+        "missing folder": (folder / "absent" / "x.parquet", "there is no folder"),
+        "remote": ("s3://bucket/x.parquet", "scan_parquet"),
+        "no match": (f"{folder}/*.nothing", "no file matches"),
+        "empty": (folder / "empty.parquet", "0 bytes"),
+        "torn": (folder / "torn.parquet", "cannot be read as parquet"),
+        "noise": (folder / "noise.csv", "cannot be read as csv"),
+        "ragged": (folder / "ragged.csv", "cannot be read as csv"),
+        "header only": (folder / "header.csv", "no rows"),
+        "nan": (folder / "nan.ndjson", "JSON has no NaN"),
+        "misnamed": (folder / "actually.csv", "the first bytes of parquet"),
+        "unknown format": (folder / "text.xlsx", ".ndjson"),
+        "empty folder": (folder / "nothing", "an empty folder"),
+        "folder without data": (folder / "useless", "readme.txt"),
+        "other columns": ([whole, other], "other.parquet"),
+        "other types": ([whole, typed], "typed.parquet"),
+        "empty list": ([], "an empty list"),
+        "number": (3, "an object of type int"),
+        "rows": ([{"value": 1}], "a list of dict"),
+        "none": (None, "an object of type NoneType"),
+        "zero rows": (FRAME.clear(), "no rows"),
+        "zero rows, lazy": (FRAME.lazy().filter(pl.col("build") == "z"), "no rows"),
+        "bad query": (FRAME.lazy().select("absent"), "absent"),
+        "bad plan": (FRAME.lazy().with_columns(value=pl.col("build").cast(pl.Int64)), "cannot be read"),
+        "broken stream": (Broken(), "no stream today"),
+        "not a struct": (pl.Series([1, 2]), "cannot be opened"),
+        "nul": ("a\0b*.csv", "expected"),
+    }
+
+
+@pytest.mark.parametrize(
+    "case",
+    ["missing", "missing folder", "remote", "no match", "empty", "torn", "noise", "ragged", "header only", "nan"]
+    + ["misnamed", "unknown format", "empty folder", "folder without data", "other columns", "other types"]
+    + ["empty list", "number", "rows", "none", "zero rows", "zero rows, lazy", "bad query", "bad plan"]
+    + ["broken stream", "not a struct", "nul"],
+)
+def test_an_unusable_source_is_explained(case: str, tmp_path: Path) -> None:
+    source, part = unreadable(tmp_path)[case]
+    with pytest.raises(DataError) as caught:
+        read_frame(source, ["value"] if case == "nan" else ["build", "value"])
+    assert part in str(caught.value)
+    assert caught.value.received
+    assert caught.value.where or case in ("empty list", "number", "rows", "none")
+
+
+def test_a_missing_or_doubled_column_is_named() -> None:
+    with pytest.raises(DataError, match="'score' is missing"):
+        read_frame(FRAME, ["score"])
+    twice = pa.table([pa.array([1]), pa.array([2])], names=["value", "value"])
+    with pytest.raises(DataError, match="'value' is there more than once"):
+        read_frame(twice, ["value"])
+
+
+def test_opening_reads_no_rows() -> None:
+    def fail(frame: pl.DataFrame) -> pl.DataFrame:
+        raise AssertionError("read")
+
+    lazy = FRAME.lazy().map_batches(fail, schema=FRAME.schema)
+    assert open_source(lazy).columns == ("build", "case", "value")
+
+
+def test_interruptions_are_not_swallowed() -> None:
+    class Interrupted:
+        def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        read_frame(Interrupted())
