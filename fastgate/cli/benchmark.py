@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 import click
@@ -28,12 +27,21 @@ def _columns(context: click.Context, parameter: click.Parameter, pairs: tuple[st
     return columns
 
 
-@click.command(no_args_is_help=True)
+_EPILOG = """\b
+Example:
+  fastgate benchmark runs.parquet --policy policy.toml -o result.json"""
+
+
+@click.command(
+    no_args_is_help=True, epilog=_EPILOG, short_help="Judge candidate builds by the benchmark gate."
+)
 @click.argument("samples", nargs=-1, required=True)
 @click.option(
     "--policy", required=True, metavar="POLICY", help="A TOML file, or a preset (`fastgate policy list`)."
 )
-@click.option("--previous", metavar="RESULT", help="A result saved by an earlier run: suites it won must still be won.")
+@click.option(
+    "--previous", metavar="RESULT", help="A result saved by an earlier run: suites it won must still be won."
+)
 @click.option(
     "--previous-candidate", metavar="NAME", help="The released build in RESULT, where it holds several."
 )
@@ -62,7 +70,9 @@ def _columns(context: click.Context, parameter: click.Parameter, pairs: tuple[st
     help="Write the result; the ending says how: .json, .md, .junit.xml, .parquet or .arrow. Repeatable.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the whole result as JSON and nothing else.")
-@click.option("--quiet", "-q", is_flag=True, help="Print one line per candidate: its verdict, a tab, its name.")
+@click.option(
+    "--quiet", "-q", is_flag=True, help="Print one line per candidate: its verdict, a tab, its name."
+)
 @click.option("--review-ok", is_flag=True, help="Exit with 0 where the verdict is review.")
 def benchmark(
     samples: tuple[str, ...],
@@ -82,10 +92,6 @@ def benchmark(
     SAMPLES are Parquet, Arrow, CSV or NDJSON files, folders or globs of measurements: a row per build, suite,
     kpi and case, or another shape that the documentation names. Each candidate must beat every baseline of
     the policy on enough of its suites.
-
-    \b
-    Example:
-      fastgate benchmark runs.parquet --policy policy.toml -o result.json
     """
     if as_json and quiet:
         raise click.UsageError("--json and --quiet exclude one another")
@@ -122,4 +128,4 @@ def _printed(result: BenchmarkResult, *, as_json: bool, quiet: bool, saved: str 
 
     if quiet:
         return terminal.verdict_lines(result)
-    return terminal.report(result, sys.stdout, saved=saved)
+    return terminal.report(result, streams.output(), saved=saved)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 import click
 
 from fastgate.cli import streams
@@ -29,7 +27,7 @@ def check(file: str, tenant: str | None) -> None:
     from fastgate.reports.policy import policy_report
 
     rules = effective(file, tenant)
-    streams.write(policy_report(rules, check_policy(file), sys.stdout))
+    streams.write(policy_report(rules, check_policy(file), streams.output()))
 
 
 @policy.command("list")

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-import sys
 
 import click
 
 from fastgate.cli import streams
+from fastgate.cli.progress import working
 
 __all__ = ["explain", "schema"]
 
 
-@click.command(no_args_is_help=True)
+@click.command(no_args_is_help=True, short_help="Say why a candidate got its verdict.")
 @click.argument("result")
 @click.option("--candidate", metavar="NAME", help="Which candidate; may be left out where RESULT holds one.")
 @click.option("--json", "as_json", is_flag=True, help="Print the explanation as JSON and nothing else.")
@@ -36,16 +36,17 @@ def explain(result: str, candidate: str | None, as_json: bool) -> None:
                 where=result,
             )
         (candidate,) = names
-    explanation = loaded.explain(candidate)
+    with working("explaining"):
+        explanation = loaded.explain(candidate)
     if as_json:
         streams.write(to_json(explanation).decode())
         return
     from fastgate.reports.benchmark.explanation import explanation_report
 
-    streams.write(explanation_report(loaded, explanation, sys.stdout))
+    streams.write(explanation_report(loaded, explanation, streams.output()))
 
 
-@click.command()
+@click.command(short_help="Print the JSON Schema of a result.")
 def schema() -> None:
     """Print the JSON Schema of a result, as --json prints it and -o writes it."""
     from fastgate.reports.json_schema import result_schema

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
+from typing import IO
 
 from fastgate.errors import DataError
 
-__all__ = ["leave", "write"]
+__all__ = ["leave", "output", "write"]
+
+
+def output() -> IO[str]:
+    """The standard output, for its width and encoding; another file where the caller has closed it."""
+    return sys.stdout or io.StringIO()
 
 
 def write(text: str) -> None:

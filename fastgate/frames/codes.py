@@ -13,7 +13,19 @@ import polars as pl
 
 from fastgate import threads
 
-__all__ = ["Coded", "Grouped", "code_names", "group", "pieces_of", "place_rows"]
+__all__ = [
+    "Coded",
+    "Grouped",
+    "Pieces",
+    "code_names",
+    "encode_piece",
+    "for_each",
+    "group",
+    "pieces_of",
+    "place_rows",
+    "rank_texts",
+    "words_of",
+]
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -22,6 +34,8 @@ Pieces = list[tuple[int, int]]
 # Rows a piece: enough to bury what a piece costs (about 20 µs), few enough to stay in a core's cache.
 _PIECE_ROWS = 1 << 18
 _KEY_LIMIT = 2**62
+# Bytes of text that Arrow keeps in a string view itself.
+_VIEW_BYTES = 12
 _NO_TEXT = pl.Series(dtype=pl.String)
 _NO_ROWS = np.empty(0, np.int64)
 
@@ -54,7 +68,7 @@ class Coded:
             start, stop = pieces[number]
             grouping.fold(ranks[start:stop], self.codes[start:stop], self.ranks[number], self.size)
 
-        _each(fold, len(pieces), ranks.size)
+        for_each(fold, len(pieces), ranks.size)
         return ranks
 
 
@@ -94,7 +108,7 @@ def pieces_of(columns: Sequence[pl.Series]) -> Pieces:
     return pieces
 
 
-def _each(task: Callable[[int], None], n_tasks: int, n_rows: int) -> None:
+def for_each(task: Callable[[int], None], n_tasks: int, n_rows: int) -> None:
     """Run a task for each of its numbers, on all threads where there are many rows."""
 
     def run(start: int, stop: int) -> None:
@@ -104,7 +118,7 @@ def _each(task: Callable[[int], None], n_tasks: int, n_rows: int) -> None:
     threads.run(run, n_tasks, work=5.0 * n_rows / n_tasks)
 
 
-def _words(piece: pl.Series) -> tuple[npt.NDArray[np.int64], int, Any]:
+def words_of(piece: pl.Series) -> tuple[npt.NDArray[np.int64], int, Any]:
     """One chunk of a key column as machine words, the words per row, and what keeps them alive."""
     if piece.dtype == pl.String:
         array = piece.to_arrow(compat_level=pl.CompatLevel.newest())
@@ -131,24 +145,32 @@ def code_names(column: pl.Series, pieces: Pieces) -> tuple[Coded, pl.Series]:
 
     def encode(number: int) -> None:
         start, stop = pieces[number]
-        texts[number] = _encode(column.slice(start, stop - start), codes[start:stop])
+        texts[number] = encode_piece(column.slice(start, stop - start), codes[start:stop])
 
-    _each(encode, len(pieces), codes.size)
-    ranks, names = _rank_texts(texts)
+    for_each(encode, len(pieces), codes.size)
+    ranks, names = rank_texts(texts)
     return Coded(codes, ranks, len(names)), names
 
 
-def _encode(piece: pl.Series, codes: npt.NDArray[np.int32]) -> pl.Series:
-    """Write the piece's codes; its distinct names, by code (the same name may have several)."""
+def encode_piece(piece: pl.Series, codes: npt.NDArray[np.int32]) -> pl.Series:
+    """Write the piece's codes; its distinct names, by code."""
     from fastgate.kernels import grouping
 
-    words, width, _owner = _words(piece)
+    words, width, _owner = words_of(piece)
     firsts = np.empty(codes.size, np.int64)
-    distinct = grouping.encode(words, width, codes, firsts)
-    return piece.gather(firsts[:distinct]).cast(pl.String)
+    names = piece.gather(firsts[: grouping.encode(words, width, codes, firsts)])
+    if width == 2 and int(names.str.len_bytes().max()) > _VIEW_BYTES:  # type: ignore[arg-type]
+        # Longer text lies elsewhere, perhaps in several places: equal names with several codes until here.
+        numbers = names.cast(pl.Categorical).to_physical().to_numpy().astype(np.int64)
+        merged = np.empty(numbers.size, np.int32)
+        distinct = grouping.encode(numbers, 1, merged, firsts)
+        if distinct < numbers.size:
+            np.take(merged, codes, out=codes)
+            names = names.gather(firsts[:distinct])
+    return names.cast(pl.String)
 
 
-def _rank_texts(texts: list[pl.Series]) -> tuple[list[Integers], pl.Series]:
+def rank_texts(texts: list[pl.Series]) -> tuple[list[Integers], pl.Series]:
     """For each list of names their ranks among all, and all names in order."""
     every = pl.concat([text.rename("name") for text in texts])
     names = every.unique().sort()
@@ -186,7 +208,7 @@ def group(columns: dict[str, pl.Series], shared: Sequence[Sequence[str]], pieces
         start, stop = pieces[number]
         local = {name: np.empty(stop - start, np.int32) for name in columns}
         for name, column in columns.items():
-            texts[name][number] = _encode(column.slice(start, stop - start), local[name])
+            texts[name][number] = encode_piece(column.slice(start, stop - start), local[name])
         key = np.zeros(stop - start, np.int64)
         firsts = np.empty(stop - start, np.int64)
         size = 1
@@ -202,11 +224,11 @@ def group(columns: dict[str, pl.Series], shared: Sequence[Sequence[str]], pieces
             parts[name][number] = local[name][firsts].astype(np.int64)
         rows[number] = firsts + start
 
-    _each(encode, len(pieces), n_rows * (1 + len(columns)))
+    for_each(encode, len(pieces), n_rows * (1 + len(columns)))
     every = np.concatenate(rows)
     keys: dict[str, tuple[Integers, pl.Series]] = {}
     for names in shared:
-        ranks, known = _rank_texts([text for name in names for text in texts[name]])
+        ranks, known = rank_texts([text for name in names for text in texts[name]])
         for name in names:
             ours, ranks = ranks[: len(pieces)], ranks[len(pieces) :]
             rank = np.concatenate([rank[part] for rank, part in zip(ours, parts[name], strict=True)])
@@ -275,7 +297,7 @@ def place_rows(
         start, stop = pieces[number]
         grouping.tally(groups.codes[start:stop], counts[number])
 
-    _each(tally, len(pieces), n_rows)
+    for_each(tally, len(pieces), n_rows)
     offsets = np.zeros(groups.size + 1, np.int64)
     for ranks, count in zip(groups.ranks, counts, strict=True):
         offsets[1:][ranks] += count
@@ -300,5 +322,5 @@ def place_rows(
             numbers = np.ascontiguousarray(column.slice(start, stop - start).to_numpy(), np.float64)
             grouping.place(codes, begins[number].copy(), numbers, values[index])
 
-    _each(place, len(pieces), 2 * n_rows)
+    for_each(place, len(pieces), 2 * n_rows)
     return offsets, entries, values

@@ -58,7 +58,10 @@ SHAPES: Final = (
         ("n_missing", "min", "max", "case_fingerprint"),
     ),
 )
-_NAMES: Final = sorted(set().union(*(shape.names for shape in SHAPES)))
+
+
+def _names(shapes: Sequence[Shape]) -> list[str]:
+    return sorted(set().union(*(shape.names for shape in shapes)))
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,11 @@ class Layout:
 
 
 def recognise(
-    found: Sequence[str], columns: Mapping[str, str] | None, shape: str | None, where: str
+    found: Sequence[str],
+    columns: Mapping[str, str] | None,
+    shape: str | None,
+    where: str,
+    shapes: Sequence[Shape] = SHAPES,
 ) -> Layout:
     """Tell a table's shape by the names of its columns.
 
@@ -81,9 +88,11 @@ def recognise(
     columns : mapping of str to str, optional
         From fastgate's names to the table's own.
     shape : str, optional
-        The shape to use: a name in `SHAPES`, or ``"packed"`` for either packed one.
+        The shape to use: a name in `shapes`, or ``"packed"`` for either packed one.
     where : str
         The table's name, for messages.
+    shapes : sequence of Shape, optional
+        The shapes to tell apart; those of measurements unless given.
 
     Raises
     ------
@@ -92,10 +101,10 @@ def recognise(
     DataError
         When a mapped column is not there, no shape fits, or more than one does.
     """
-    mapping = _checked_mapping(found, columns or {}, where)
-    names = {name: mapping.get(name, name) for name in _NAMES}
+    mapping = _checked_mapping(found, columns or {}, where, _names(shapes))
+    names = {name: mapping.get(name, name) for name in _names(shapes)}
     present = {name: theirs for name, theirs in names.items() if theirs in found}
-    allowed = _allowed(shape)
+    allowed = _allowed(shape, shapes)
     fits = [layout for one in allowed if (layout := _fit(one, present))]
     if len(fits) > 1:
         raise DataError(
@@ -119,32 +128,34 @@ def recognise(
     return fits[0]
 
 
-def _allowed(shape: str | None) -> list[Shape]:
+def _allowed(shape: str | None, shapes: Sequence[Shape]) -> list[Shape]:
     if shape is None:
-        return list(SHAPES)
-    allowed = [one for one in SHAPES if one.name == shape or one.name.split("_")[0] == shape]
+        return list(shapes)
+    allowed = [one for one in shapes if one.name == shape or one.name.split("_")[0] == shape]
     if not allowed:
-        near = difflib.get_close_matches(str(shape), [one.name for one in SHAPES], n=1)
+        near = difflib.get_close_matches(str(shape), [one.name for one in shapes], n=1)
         raise ArgumentError(
             "there is no such shape",
-            expected=", ".join(["packed", *(one.name for one in SHAPES)]),
+            expected=", ".join([*(["packed"] if shapes is SHAPES else []), *(one.name for one in shapes)]),
             received=repr(shape),
             hint=f"did you mean {near[0]!r}?" if near else None,
         )
     return allowed
 
 
-def _checked_mapping(found: Sequence[str], columns: Mapping[str, str], where: str) -> dict[str, str]:
+def _checked_mapping(
+    found: Sequence[str], columns: Mapping[str, str], where: str, names: Sequence[str]
+) -> dict[str, str]:
     for ours, theirs in columns.items():
-        if ours not in _NAMES:
-            swapped = theirs in _NAMES and ours in found
-            near = difflib.get_close_matches(str(ours), _NAMES, n=1)
+        if ours not in names:
+            swapped = theirs in names and ours in found
+            near = difflib.get_close_matches(str(ours), names, n=1)
             hint = f"did you mean {near[0]!r}?" if near else None
             if swapped:
                 hint = f"the mapping is from fastgate's name to yours: columns={{{theirs!r}: {ours!r}}}"
             raise ArgumentError(
                 f"{ours!r} is none of fastgate's column names",
-                expected=", ".join(_NAMES),
+                expected=", ".join(names),
                 received=f"columns={{{ours!r}: {theirs!r}}}",
                 where=where,
                 hint=hint,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 import fastgate
@@ -35,16 +36,10 @@ def evidence(
     dict
         Plain data; nothing in it depends on when or where the gate ran, so equal inputs give equal records.
     """
-    import numba
-    import numpy
-    import polars
-    import pyarrow
-
-    modules = {"numpy": numpy, "numba": numba, "polars": polars, "pyarrow": pyarrow}
     return {
         "fastgate": fastgate.__version__,
         "python": platform.python_version(),
-        "libraries": {name: module.__version__ for name, module in modules.items()},
+        "libraries": {name: version(name) for name in ("numpy", "numba", "polars", "pyarrow")},
         "policy_name": rules.name,
         "policy_hash": policy_hash(rules),
         "tenant": rules.tenant,

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias, overload
 
 import msgspec
 
-from fastgate.errors import ArgumentError, PolicyError
+from fastgate.errors import PolicyError
 from fastgate.gates import presets
 from fastgate.gates.benchmark import review as benchmark_review
 from fastgate.gates.benchmark import rules as benchmark_rules
 from fastgate.gates.benchmark.policy import BenchmarkPolicy, BenchmarkRules
+from fastgate.gates.canonical import canonical_json
+from fastgate.gates.safety import review as safety_review
+from fastgate.gates.safety import rules as safety_rules
+from fastgate.gates.safety.policy import SafetyPolicy, SafetyRules
 from fastgate.gates.schema import nearest, show
 
 __all__ = [
@@ -31,8 +34,8 @@ __all__ = [
     "to_dict",
 ]
 
-Policy: TypeAlias = BenchmarkPolicy
-Rules: TypeAlias = BenchmarkRules
+Policy: TypeAlias = BenchmarkPolicy | SafetyPolicy
+Rules: TypeAlias = BenchmarkRules | SafetyRules
 PolicySource: TypeAlias = "str | Path | Mapping[str, Any] | Policy"
 
 
@@ -42,9 +45,10 @@ class _Gate(NamedTuple):
     policy: type[Policy]
     rules: type[Rules]
     parse: Callable[[Mapping[str, Any], str], Policy]
-    effective: Callable[[Policy, str | None, str], Rules]
-    decisive: Callable[[Rules], dict[str, Any]]
-    remarks: Callable[[Policy, str], list[str]]
+    # These take the gate's own policy or rules.
+    effective: Callable[[Any, str | None, str], Rules]
+    decisive: Callable[[Any], dict[str, Any]]
+    remarks: Callable[[Any, str], list[str]]
 
 
 _GATES = {
@@ -56,9 +60,23 @@ _GATES = {
         benchmark_rules.decisive,
         benchmark_review.remarks,
     ),
+    "safety": _Gate(
+        SafetyPolicy,
+        SafetyRules,
+        safety_rules.parse,
+        safety_rules.effective,
+        safety_rules.decisive,
+        safety_review.remarks,
+    ),
 }
 
 
+@overload
+def load_policy(source: PolicySource, *, gate: Literal["benchmark"]) -> BenchmarkPolicy: ...
+@overload
+def load_policy(source: PolicySource, *, gate: Literal["safety"]) -> SafetyPolicy: ...
+@overload
+def load_policy(source: PolicySource, *, gate: str | None = None) -> Policy: ...
 def load_policy(source: PolicySource, *, gate: str | None = None) -> Policy:
     """The policy in a file, preset, mapping or struct, strictly validated.
 
@@ -72,7 +90,7 @@ def load_policy(source: PolicySource, *, gate: str | None = None) -> Policy:
 
     Returns
     -------
-    BenchmarkPolicy
+    BenchmarkPolicy or SafetyPolicy
         As stated, with defaults filled in; `effective` resolves it.
 
     Raises
@@ -97,6 +115,12 @@ def load_policy(source: PolicySource, *, gate: str | None = None) -> Policy:
     return _gate(data, label, gate).parse(data, label)
 
 
+@overload
+def effective(policy: BenchmarkPolicy, tenant: str | None = None) -> BenchmarkRules: ...
+@overload
+def effective(policy: SafetyPolicy, tenant: str | None = None) -> SafetyRules: ...
+@overload
+def effective(policy: PolicySource, tenant: str | None = None) -> Rules: ...
 def effective(policy: PolicySource, tenant: str | None = None) -> Rules:
     """The rules that a policy makes for one tenant, or for none: every default explicit.
 
@@ -109,7 +133,7 @@ def effective(policy: PolicySource, tenant: str | None = None) -> Rules:
 
     Returns
     -------
-    BenchmarkRules
+    BenchmarkRules or SafetyRules
         Plain values for the gate to read.
 
     Raises
@@ -155,7 +179,7 @@ def policy_hash(policy: PolicySource | Rules) -> str:
 
     Parameters
     ----------
-    policy : PolicySource or BenchmarkRules
+    policy : PolicySource, BenchmarkRules or SafetyRules
         Rules are hashed as they are, tenant's overrides included; a policy as `effective` without a tenant.
 
     Returns
@@ -170,7 +194,7 @@ def policy_hash(policy: PolicySource | Rules) -> str:
     PolicyError
         As `load_policy`.
     """
-    rules = policy if isinstance(policy, BenchmarkRules) else effective(policy)
+    rules = policy if isinstance(policy, BenchmarkRules | SafetyRules) else effective(policy)
     return hashlib.sha256(canonical_json(_GATES[rules.gate].decisive(rules)).encode()).hexdigest()
 
 
@@ -185,43 +209,7 @@ def to_dict(policy: Policy | Rules) -> dict[str, Any]:
         margin: ``msgspec.convert(to_dict(rules), BenchmarkRules) == rules``.
     """
     plain: dict[str, Any] = _with_lists(msgspec.to_builtins(policy))
-    return plain if isinstance(policy, BenchmarkRules) else _without_none(plain)
-
-
-def canonical_json(value: Any) -> str:
-    """JSON with sorted keys, no blanks, ASCII only, and one spelling for equal numbers.
-
-    Parameters
-    ----------
-    value : dict, list, tuple, str, int, float, bool or None
-        Nested as you like; keys are texts.
-
-    Raises
-    ------
-    ArgumentError
-        For NaN or infinity, which JSON does not have.
-
-    Examples
-    --------
-    >>> canonical_json({"b": 6.0, "a": [0.10, True, None]})
-    '{"a":[0.1,true,null],"b":6}'
-    """
-    try:
-        return json.dumps(_with_plain_numbers(value), sort_keys=True, separators=(",", ":"), allow_nan=False)
-    except ValueError as error:
-        raise ArgumentError(
-            "a value has no JSON form", expected="finite numbers", received=str(error)
-        ) from None
-
-
-def _with_plain_numbers(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _with_plain_numbers(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_with_plain_numbers(item) for item in value]
-    if isinstance(value, float) and value.is_integer():
-        return int(value)  # also −0.0; any float is exact as an integer where it is one
-    return value
+    return plain if isinstance(policy, BenchmarkRules | SafetyRules) else _without_none(plain)
 
 
 def _with_lists(value: Any) -> Any:

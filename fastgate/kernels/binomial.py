@@ -14,13 +14,22 @@ import numpy.typing as npt
 from numba import types
 
 from fastgate.jit import device, kernel
-from fastgate.kernels.beta import fraction, log_constant, log_scale, lower_quantile
+from fastgate.kernels.beta import exponent, fraction, lower_quantile, moved, prefactor
 from fastgate.kernels.beta import start as first_guess
 from fastgate.kernels.special import normal_isf
 from fastgate.kernels.status import DEGENERATE, INVALID, OK, TOO_FEW
 from fastgate.kernels.types import OB, OF, F, I
 
-__all__ = ["CLOPPER_PEARSON", "JEFFREYS", "LARGEST", "MID_P", "agresti_coull", "beta_tails_interval", "wald", "wilson"]
+__all__ = [
+    "CLOPPER_PEARSON",
+    "JEFFREYS",
+    "LARGEST",
+    "MID_P",
+    "agresti_coull",
+    "beta_tails_interval",
+    "wald",
+    "wilson",
+]
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -58,7 +67,7 @@ def wald(
     ci_low, ci_high = ci_low[start:stop], ci_high[start:stop]
     for c in range(successes.size):
         valid = (successes[c] >= 0) & (successes[c] <= trials[c]) & (trials[c] <= LARGEST)
-        n = float(trials[c])
+        n = float(trials[c]) if trials[c] > 0 else math.nan
         k = float(successes[c]) if valid else math.nan
         p = k / n
         half = z * math.sqrt(k * (n - k) / n) / n
@@ -91,7 +100,7 @@ def wilson(
     ci_low, ci_high = ci_low[start:stop], ci_high[start:stop]
     for c in range(successes.size):
         valid = (successes[c] >= 0) & (successes[c] <= trials[c]) & (trials[c] <= LARGEST)
-        n = float(trials[c])
+        n = float(trials[c]) if trials[c] > 0 else math.nan
         k = float(successes[c]) if valid else math.nan
         root = z * math.sqrt(k * (n - k) / n + 0.25 * z * z)
         upper = k + 0.5 * z * z + root
@@ -124,13 +133,12 @@ def agresti_coull(
     ci_low, ci_high = ci_low[start:stop], ci_high[start:stop]
     for c in range(successes.size):
         valid = (successes[c] >= 0) & (successes[c] <= trials[c]) & (trials[c] <= LARGEST)
-        n = float(trials[c])
+        n = float(trials[c]) if trials[c] > 0 else math.nan
         k = float(successes[c]) if valid else math.nan
         share = 1.0 / (n + z * z)
         more = k + 0.5 * z * z
         half = z * share * math.sqrt(more * (n - k + 0.5 * z * z) * share)
         estimate[c] = k / n
-        half = half if n > 0.0 else math.nan
         ci_low[c] = more * share - half
         ci_high[c] = more * share + half
         half_width[c] = half
@@ -152,18 +160,17 @@ def mid_p_lower(k: float, m: float, p: float, z: float) -> tuple[float, float, f
         return math.exp(log_x), y, 0.5 / (n + 1.0) - y
     x, y, d = first_guess(k + 0.5, m + 0.5, p, z)
     shift = 0.5 / (n + 1.0)
-    constant = log_constant(k + 1.0, m)
-    log_p = math.log(p)
+    factor, first = prefactor(k + 1.0, m)
     for _ in range(100):
         if x <= 0.0 or y <= 0.0:
             break
-        scale = log_scale(k + 1.0, m, x, y, d - shift, constant)
+        power = exponent(k + 1.0, m, x, y, d - shift, first)
         half = 0.5 / (x * m)
         if d <= shift:
             ratio = fraction(k + 1.0, m, x, y, d - shift) + half
-            gap = log_p - scale - math.log(ratio)
+            gap = math.log(p / (ratio * factor)) - power
         else:
-            size = math.exp(scale)
+            size = factor * math.exp(power)
             tail = 1.0 - size * (fraction(m, k + 1.0, y, x, shift - d) - half)
             ratio = tail / size
             gap = math.log(p / tail)
@@ -175,15 +182,7 @@ def mid_p_lower(k: float, m: float, p: float, z: float) -> tuple[float, float, f
             mu = ((k + 1.0) * y - m * x - part) * mills
             eta = (part * (1.0 - part) - (n + 1.0) * x * y) * mills * mills
             step *= 1.0 + gap * (0.5 * (1.0 - mu) + gap * (1.0 - 3.0 * mu + 2.0 * mu * mu - eta) / 6.0)
-        e = math.expm1(min(max(step, -600.0), 600.0))
-        grown = 1.0 + x * e
-        d += x * y * e / grown
-        if x < 0.5:
-            x *= (1.0 + e) / grown
-            y = 1.0 - x
-        else:
-            y /= grown
-            x = 1.0 - y
+        x, y, d = moved(x, y, d, step)
         if abs(gap) < 1e-4:
             break
         if abs(gap) > 0.3:

@@ -28,7 +28,7 @@ from fastgate.kernels.bootstrap_codes import (
     STUDENTISED,
     TILTED,
 )
-from fastgate.kernels.bootstrap_saddlepoint import mean_of
+from fastgate.kernels.bootstrap_means import mean_difference, relative_mean
 from fastgate.kernels.status import (
     DOUBTFUL,
     INVALID,
@@ -233,17 +233,18 @@ def _spread(values, inverse):
     for i in range(values.size):
         low = min(low, values[i])
         high = max(high, values[i])
-    mean = mean_of(values)
+    origin = values[0]
+    mean = relative_mean(values)
     squares = 0.0
     at_low = 0
     at_high = 0
     for i in range(values.size):
-        d = (values[i] - mean) * inverse
+        d = ((values[i] - origin) - mean) * inverse
         squares += d * d
         at_low += values[i] == low
         at_high += values[i] == high
-    heaviest = max(high - mean, mean - low) * inverse
-    return low, high, mean, squares, heaviest * heaviest, max(at_low, at_high)
+    heaviest = max((high - origin) - mean, mean - (low - origin)) * inverse
+    return low, high, origin + mean, squares, heaviest * heaviest, max(at_low, at_high)
 
 
 @device
@@ -366,7 +367,7 @@ def routes(
         if low_b == high_b:
             mean_b = low_b
         if statistic == MEAN:
-            estimate[c] = mean_a - mean_b if two else mean_a
+            estimate[c] = mean_difference(first, second)
         if first.size < 2 or (two and second.size < 2):
             status[c] = TOO_FEW
             continue

@@ -6,7 +6,7 @@ import math
 
 from fastgate.jit import device
 from fastgate.kernels.bootstrap_codes import MEAN, QUANTILE, RATIO, STD
-from fastgate.kernels.bootstrap_saddlepoint import mean_of
+from fastgate.kernels.bootstrap_means import centre, mean_of, relative_mean
 from fastgate.kernels.order_statistics import interpolated, type7
 
 __all__ = ["cell_acceleration", "point_estimate"]
@@ -15,15 +15,16 @@ __all__ = ["cell_acceleration", "point_estimate"]
 @device
 def standard_deviation(values):
     """The standard deviation with n − 1."""
-    mean = mean_of(values)
+    origin = values[0]
+    mean = relative_mean(values)
     largest = 0.0
     for value in values:
-        largest = max(largest, abs(value - mean))
+        largest = max(largest, abs((value - origin) - mean))
     if largest == 0.0:
         return 0.0
     squares = 0.0
     for value in values:
-        d = (value - mean) / largest
+        d = ((value - origin) - mean) / largest
         squares += d * d
     return largest * math.sqrt(squares / (values.size - 1))
 
@@ -47,9 +48,7 @@ def influences(ordered, statistic, q, out):
     """(n − 1)(mean of the leave-one-out estimates − the one without value i), for each i, to `out`."""
     n = ordered.size
     if statistic == MEAN:
-        mean = mean_of(ordered)
-        for i in range(n):
-            out[i] = ordered[i] - mean
+        centre(ordered, 1.0, out)
         return
     if statistic == STD:
         if n == 2:
@@ -57,9 +56,9 @@ def influences(ordered, statistic, q, out):
             out[1] = 0.0
             return
         sd = standard_deviation(ordered)
-        mean = mean_of(ordered)
+        centre(ordered, 1.0 / sd, out)
         for i in range(n):
-            d = (ordered[i] - mean) / sd
+            d = out[i]
             # Without value i the sum of squares falls by d²·n/(n − 1).
             out[i] = sd * math.sqrt(max(((n - 1.0) - d * d * n / (n - 1.0)) / (n - 2.0), 0.0))
     elif statistic == QUANTILE:

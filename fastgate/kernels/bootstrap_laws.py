@@ -95,6 +95,7 @@ def pair_quantile(a, cumulative_a, b, weights_b, ratio, p):
     """The least atom of a − b (or a/b) at which its cumulative law reaches p."""
     low = min(_combined(a[0], b[b.size - 1], ratio), _combined(a[0], b[0], ratio))
     high = max(_combined(a[a.size - 1], b[0], ratio), _combined(a[a.size - 1], b[b.size - 1], ratio))
+    # Halving takes some 22 steps; a secant needs more, for the law is a staircase.
     while low < high:
         t = low + 0.5 * (high - low)
         if t >= high:

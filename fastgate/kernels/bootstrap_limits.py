@@ -10,7 +10,7 @@ from numba import types
 
 from fastgate.jit import device, kernel, reduction
 from fastgate.kernels.bootstrap_codes import BASIC, BCA, NORMAL
-from fastgate.kernels.bootstrap_saddlepoint import mean_of
+from fastgate.kernels.bootstrap_means import mean_of
 from fastgate.kernels.order_statistics import tail_pair
 from fastgate.kernels.special import normal_isf, normal_sf
 from fastgate.kernels.status import FEW_RESAMPLES, NO_ROOT, OK

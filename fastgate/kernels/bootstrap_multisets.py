@@ -20,6 +20,7 @@ from fastgate.kernels.bootstrap_laws import (
     pair_quantile,
 )
 from fastgate.kernels.bootstrap_limits import adjusted_probability
+from fastgate.kernels.bootstrap_means import mean_difference
 from fastgate.kernels.order_statistics import sort, sort_weighted
 from fastgate.kernels.special import normal_isf
 from fastgate.kernels.status import NO_ROOT, OK, UNBOUNDED
@@ -55,7 +56,7 @@ def _number(n, different):
 @device
 def _statistic(points, drawn, n, statistic, q, centre, method, error):
     """The statistic of the resample that holds points[i] drawn[i] times; the points are centred for means."""
-    if statistic == MEAN or statistic == RATIO or statistic == STD:
+    if statistic in (MEAN, RATIO, STD):
         total = 0.0
         for i in range(points.size):
             total += drawn[i] * points[i]
@@ -111,21 +112,32 @@ def _law(ordered, statistic, q, method, centre, scale, negate):
         share[i] = math.log(counts[i] / n)
     drawn = np.zeros(different, np.int64)
     drawn[0] = n
+    # Sums over the values from i on: most steps change only the first few.
+    logarithms = np.zeros(different + 1)
+    sums = np.zeros(different + 1)
+    linear = method != STUDENTISED and statistic in (MEAN, RATIO)
     for atom in range(atoms):
-        logarithm = factorial[n]
-        for i in range(different):
-            logarithm += drawn[i] * share[i] - factorial[drawn[i]]
-        weights[atom] = math.exp(logarithm)
-        values[atom] = _statistic(points, drawn, n, statistic, q, centre, method, scale)
+        weights[atom] = math.exp(factorial[n] + logarithms[1] + drawn[0] * share[0] - factorial[drawn[0]])
+        if linear:
+            values[atom] = (sums[1] + drawn[0] * points[0]) / n
+        else:
+            values[atom] = _statistic(points, drawn, n, statistic, q, centre, method, scale)
         # The next composition of n (Nijenhuis and Wilf 1978, NEXCOM).
         i = 0
         while i < different - 1 and drawn[i] == 0:
             i += 1
-        if i < different - 1:
-            moved = drawn[i]
-            drawn[i] = 0
-            drawn[0] = moved - 1
-            drawn[i + 1] += 1
+        if i == different - 1:
+            break
+        moved = drawn[i]
+        drawn[i] = 0
+        drawn[0] = moved - 1
+        i += 1
+        drawn[i] += 1
+        logarithm = logarithms[i + 1] + drawn[i] * share[i] - factorial[drawn[i]]
+        total = sums[i + 1] + drawn[i] * points[i]
+        for j in range(1, i + 1):
+            logarithms[j] = logarithm
+            sums[j] = total
     sort_weighted(values, weights)
     total = 0.0
     for weight in weights:
@@ -180,6 +192,8 @@ def multiset_limits(
         negate = statistic == RATIO and second[0] < 0.0
         ratio = statistic == RATIO
         theta = theta_a / theta_b if ratio else theta_a - theta_b
+        if centred:
+            theta = mean_difference(first, second)
         shift = theta if centred else 0.0
         own = theta - shift
         values, weights = _law(first, statistic, q, method, centre_a, magnitude[c], negate)

@@ -395,11 +395,11 @@ def _law(ordered, table, first, rows, fraction, decay):
             following = table[_COLUMNS * j + 3] * decay[j - row]
             weight = factor * (rest - following)
             rest = following
-            if weight > 1e-22:
+            if weight > 1e-18:
                 values[used] = interpolated(x, ordered[first - 1 + j], fraction)
                 weights[used] = weight
                 used += 1
-            elif factor * following < 1e-22:
+            elif factor * following < 1e-18:
                 break
     values = values[:used]
     weights = weights[:used]

@@ -16,7 +16,7 @@ from fastgate.jit import device, kernel, reduction
 from fastgate.kernels.bootstrap_codes import BCA, DRAWN, MEAN, QUANTILE, RATIO, STD, STUDENTISED, TRIMMED
 from fastgate.kernels.bootstrap_jackknife import cell_acceleration, point_estimate
 from fastgate.kernels.bootstrap_limits import tail_limits
-from fastgate.kernels.bootstrap_saddlepoint import mean_of
+from fastgate.kernels.bootstrap_means import centre, mean_difference, mean_of
 from fastgate.kernels.order_statistics import interpolated, sort, type7_pair
 from fastgate.kernels.rng import PAIRED_SIZE, U, cell_stream, draw_indices, draw_pairs, replicate_stream
 from fastgate.kernels.status import OK, UNBOUNDED, ZERO_DENOMINATOR
@@ -141,7 +141,7 @@ def _ranked(ordered, indices, counts, statistic, q):
 def _drawn(ordered, indices, counts, statistic, q):
     """A resample's statistic; the sample is sorted and, but for quantiles, centred."""
     n = ordered.size
-    if statistic == MEAN or statistic == RATIO:
+    if statistic in (MEAN, RATIO):
         return _sum(ordered, indices) / n
     if statistic == STD:
         total, squares = _sum_and_squares(ordered, indices)
@@ -227,6 +227,8 @@ def resampled_limits(
         theta_b = point_estimate(other, single, q) if two else 0.0
         ratio = statistic == RATIO
         theta = theta_a / theta_b if ratio else theta_a - theta_b
+        if statistic == MEAN:
+            theta = mean_difference(one, other)
         influence = np.empty(n + m)
         skew = 0.0
         if method == BCA:
@@ -237,10 +239,10 @@ def resampled_limits(
         centre_b = 0.0
         if statistic != QUANTILE:
             centre_a = mean_of(one)
-            one -= centre_a
+            centre(one, 1.0, one)
             if two:
                 centre_b = mean_of(other)
-                other -= centre_b
+                centre(other, 1.0, other)
         # The statistic of the values as they now are, which the changes are from.
         offset = theta - (centre_a - centre_b) if statistic == TRIMMED else theta
         largest_a = np.max(np.abs(one))

@@ -10,7 +10,7 @@ from numba import types
 from fastgate.jit import device, kernel
 from fastgate.kernels.types import F, I
 
-__all__ = ["digest_cells", "hash_texts", "sum_hashes"]
+__all__ = ["digest_cells", "hash_texts", "mix", "sum_hashes"]
 
 BYTES: Final = types.Array(types.uint8, 1, "C", readonly=True)
 U: Final = types.Array(types.uint64, 1, "C", readonly=True)
@@ -109,7 +109,7 @@ def sum_hashes(start: int, stop: int, offsets: Any, codes: Any, hashes: Any, sum
 
 
 @device
-def _mix(word: Any) -> Any:
+def mix(word: Any) -> Any:
     """The finaliser of SplitMix64: every input bit changes about half of the output's."""
     word = (word ^ (word >> np.uint64(30))) * _M1
     word = (word ^ (word >> np.uint64(27))) * _M2
@@ -139,9 +139,9 @@ def digest_cells(
             part = codes[offsets[cell] : offsets[cell + 1]]
             for i in range(bits.size):
                 word = _NAN if (bits[i] & _POSITIVE) > _INFINITY else bits[i]
-                total += _mix(_mix(np.uint64(word)) + hashes[part[i]])
+                total += mix(mix(np.uint64(word)) + hashes[part[i]])
         else:
             for i in range(bits.size):
                 word = _NAN if (bits[i] & _POSITIVE) > _INFINITY else bits[i]
-                total += _mix(_mix(np.uint64(word)) + np.uint64(i + 1) * _P1)
+                total += mix(mix(np.uint64(word)) + np.uint64(i + 1) * _P1)
         digests[cell] = total

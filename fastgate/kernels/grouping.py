@@ -216,9 +216,17 @@ def find_unsorted(start: int, stop: int, offsets: Any, keys: Any, unsorted: Any)
 
 
 @device
-def _order(number: Any) -> Any:
-    """The bits of a float64 (as int64) mapped so that integers sort as the numbers do, −0 before 0."""
+def _flip(number: Any) -> Any:
+    """The bits of a float64 (as int64), which so sort as the numbers do, −0 before 0; and back."""
     return number ^ ((number >> 63) & np.int64(0x7FFFFFFFFFFFFFFF))
+
+
+@device
+def _order(number: Any) -> Any:
+    """`_flip` with all NaN, of whatever sign and payload, the same and last."""
+    if (number & np.int64(0x7FFFFFFFFFFFFFFF)) > np.int64(0x7FF0000000000000):
+        return np.int64(0x7FF8000000000000)
+    return _flip(number)
 
 
 @device
@@ -323,7 +331,7 @@ def sort_cells(start: int, stop: int, offsets: Any, keys: Any, columns: Any) -> 
                         tied[i] = _order(bits[i])
                     _sort_pairs(tied, rows[: tied.size], spare[1, : tied.size], spare[2, : tied.size], counts)
                     for i in range(tied.size):
-                        bits[i] = _order(tied[i])
+                        bits[i] = _flip(tied[i])
             first = last
 
 

@@ -29,16 +29,16 @@ CELL: Final = types.Tuple((*[types.float64] * 4, types.int64, types.boolean, typ
 MOMENTS: Final = types.NamedTuple([I, I, F, F, F, F, I, B, B], MomentArrays)
 _OUT: Final = types.NamedTuple([OI, OI, OF, OF, OF, OF, OI, OB, OB], MomentArrays)
 
-# Squares of magnitudes in [1e-70, 1e70] and their sums keep clear of both ends of float64, with room for
-# cubes.
+# Squares and cubes of magnitudes in [1e-70, 1e70], and their sums, keep clear of both ends of float64.
 _SMALL: Final = 1e-70
 _LARGE: Final = 1e70
 _SMALL_SQUARE: Final = 1e-140
 _LARGE_SQUARE: Final = 1e140
 
 
-# Strict arithmetic inside a reduction: left to reassociation, LLVM sums (total − shift) + value, which loses
-# the digits that the shift protects (4 of 16 remain near 1e12), and rounds shift + centre.
+# Strict arithmetic inside a reduction. Left to reassociation, LLVM subtracts shift + centre at once,
+# rounded: on 200 values near 1e12 of spread 0.1 the centre is then off by 6e-4 of the spread, with it by
+# 1e-16.
 @device
 def minus(value: float, shift: float) -> float:
     """The difference, as written."""
@@ -93,7 +93,7 @@ def _binary_exponent(value: float) -> int:
 def _two_passes(values: Floats, start: int, stop: int) -> tuple[float, float, float, float]:
     """Shift, rounded centre, and the sums of deviations from both and of their squares.
 
-    Straight-line code, for numba counts references to slices (20 ns each, atomic) wherever a branch follows.
+    Straight-line code: where a branch follows, numba counts references to slices, 30 ns a cell.
     """
     cell = values[start:stop]
     shift = cell[0]
@@ -141,8 +141,7 @@ def measure(cell: Floats, third: bool) -> tuple[float, float, float, float, int,
         return shift, 0.0, 0.0, 0.0 if third else math.nan, 0, True, OK
     exponent = 0
     if not (reach >= _SMALL and reach <= _LARGE):
-        # ±1000 brings every float64 near enough to 1; value − shift may overflow, the scaled difference does
-        # not.
+        # ±1000 brings every float64 near enough to 1; the scaled difference cannot overflow as this one can.
         exponent = 1000 if math.isinf(reach) else min(max(_binary_exponent(reach), -1000), 1000)
     factor = math.ldexp(1.0, -exponent)
     scratch = np.empty(cell.size)

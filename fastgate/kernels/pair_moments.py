@@ -2,25 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from typing import Final
 
-import numpy as np
 from numba import types
 
 from fastgate.jit import device, kernel
 from fastgate.kernels.moments import MOMENTS, common_exponent, mean_difference, scaled
-from fastgate.kernels.pairs import (
-    OPTIONS,
-    PAIRED,
-    VALUES,
-    Cell,
-    clear,
-    complete_pairs,
-    judge_pairs,
-    measure_pairs,
-    subtract,
-)
+from fastgate.kernels.pairs import OPTIONS, PAIRED, VALUES, Cell, judge_pairs, measure_pairs
 from fastgate.kernels.records import Floats, Integers, MomentArrays, PairedArrays, PairMomentArrays
 from fastgate.kernels.status import OK, TOO_FEW
 from fastgate.kernels.types import OB, OF, OI, F
@@ -59,25 +47,15 @@ def pair_moments_kernel(
     out: PairMomentArrays,
 ) -> None:
     """Moments of the complete pairs of two cells of equal size."""
-    empty = (math.nan, math.nan, 0.0, 0.0, 0, False, TOO_FEW)
     for i in range(start, stop):
-        ia = baseline_index[i]
-        ib = candidate_index[i]
-        a, b = complete_pairs(
-            baseline_values[baseline_offsets[ia] : baseline_offsets[ia + 1]],
-            candidate_values[candidate_offsets[ib] : candidate_offsets[ib + 1]],
-        )
-        n = a.size
-        missing = baseline_offsets[ia + 1] - baseline_offsets[ia] - n
-        of_a = of_b = of_d = empty
-        comoment = 0.0
-        if n > 0:
-            d = np.empty(n)
-            subtract(b, a, d)
-            of_a, of_b, of_d, comoment = measure_pairs(a, b, d)
-        _store(out.baseline, i, n, missing, of_a)
-        _store(out.candidate, i, n, missing, of_b)
-        _store(out.difference, i, n, missing, of_d)
+        low = baseline_offsets[baseline_index[i]]
+        high = baseline_offsets[baseline_index[i] + 1]
+        b = candidate_index[i]
+        candidates = candidate_values[candidate_offsets[b] : candidate_offsets[b + 1]]
+        n, of_a, of_b, of_d, comoment = measure_pairs(baseline_values[low:high], candidates, True)
+        _store(out.baseline, i, n, high - low - n, of_a)
+        _store(out.candidate, i, n, high - low - n, of_b)
+        _store(out.difference, i, n, high - low - n, of_d)
         out.comoment[i] = comoment
 
 
@@ -105,16 +83,20 @@ def paired_from_moments_kernel(
     out: PairedArrays,
 ) -> None:
     """The test of each cell of pairs."""
+    t, df, p, delta, low, high, d, g, dz, gz, r, n, n_missing, mean_b, mean_a, status, error = out
     for i in range(start, stop):
-        clear(out, i)
-        n = pairs.difference.n[i]
-        out.n[i] = n
-        out.n_missing[i] = pairs.difference.n_missing[i]
-        if n > 0:
-            of_a = _load(pairs.baseline, i)
-            of_b = _load(pairs.candidate, i)
-            of_d = _load(pairs.difference, i)
-            judge_pairs(n, of_a, of_b, of_d, pairs.comoment[i], alternative, alpha, interval, out, i)
+        n[i] = pairs.difference.n[i]
+        n_missing[i] = pairs.difference.n_missing[i]
+        loaded = (
+            n[i],
+            _load(pairs.baseline, i),
+            _load(pairs.candidate, i),
+            _load(pairs.difference, i),
+            pairs.comoment[i],
+        )
+        result = judge_pairs(loaded, alternative, alpha, interval)
+        t[i], df[i], p[i], delta[i], low[i], high[i], d[i], g[i], dz[i], gz[i], r[i] = result[:11]
+        mean_b[i], mean_a[i], status[i], error[i] = result[11:]
 
 
 @device
@@ -133,7 +115,7 @@ def _distance(a: MomentArrays, b: MomentArrays, i: int) -> tuple[float, int]:
 def comoment_merge_kernel(
     start: int, stop: int, a: PairMomentArrays, b: PairMomentArrays, out: Floats, exponents: Integers
 ) -> None:
-    """Co-moments / 2^exponents of two parts together: Pébay (2008), equation 3.14."""
+    """Co-moments / 2^exponents of two parts together: Pébay (2008)."""
     for i in range(start, stop):
         n_a = a.baseline.n[i]
         n_b = b.baseline.n[i]

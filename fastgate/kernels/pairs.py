@@ -19,14 +19,13 @@ from fastgate.kernels.types import OB, OF, OI, F, I
 __all__ = [
     "OPTIONS",
     "PAIRED",
+    "PAIRS",
     "VALUES",
     "Cell",
-    "clear",
-    "complete_pairs",
+    "Pairs",
     "judge_pairs",
     "measure_pairs",
     "paired_kernel",
-    "subtract",
 ]
 
 PAIRED: Final = types.NamedTuple([*[OF] * 11, OI, OI, OF, OF, OB, OF], PairedArrays)
@@ -34,12 +33,17 @@ PAIRED: Final = types.NamedTuple([*[OF] * 11, OI, OI, OF, OF, OB, OF], PairedArr
 VALUES: Final = (types.int64, types.int64, F, I, F, I, I, I)
 OPTIONS: Final = (types.int64, types.float64, types.boolean)
 
-# One cell's moments as `measure` returns them: shift, centre, m2, m3, exponent, constant, status.
+# Moments as `measure` returns them: shift, centre, m2, m3, exponent, constant, status.
 Cell = tuple[float, float, float, float, int, bool, int]
+
+# Number of pairs, moments of baseline, candidate and difference, co-moment / 2^(sum of both sides'
+# exponents).
+Pairs = tuple[int, Cell, Cell, Cell, float]
+PAIRS: Final = types.Tuple((types.int64, CELL, CELL, CELL, types.float64))
 
 
 @device
-def subtract(b: Floats, a: Floats, out: Floats) -> int:
+def _subtract(b: Floats, a: Floats, out: Floats) -> int:
     """Write b − a; the number of differences that are NaN."""
     missing = 0
     for i in range(a.size):
@@ -49,8 +53,7 @@ def subtract(b: Floats, a: Floats, out: Floats) -> int:
 
 
 @device
-def complete_pairs(a: Floats, b: Floats) -> tuple[Floats, Floats]:
-    """The pairs without a NaN."""
+def _complete_pairs(a: Floats, b: Floats) -> tuple[Floats, Floats]:
     kept_a = np.empty(a.size)
     kept_b = np.empty(a.size)
     n = 0
@@ -80,101 +83,95 @@ def _scaled_cell(cell: Floats, exponent: int) -> Floats:
     return out
 
 
-@kernel(types.Tuple((CELL, CELL, CELL, types.float64))(F, F, F))
-def measure_pairs(a: Floats, b: Floats, d: Floats) -> tuple[Cell, Cell, Cell, float]:
-    """Moments of complete pairs and their differences d = b − a, and the co-moment / 2^(sum of exponents)."""
-    of_a = measure(a, True)
-    of_b = measure(b, True)
-    of_d = measure(d, True)
-    if of_a[6] != OK or of_b[6] != OK:
-        return of_a, of_b, of_d, math.nan
-    if of_a[4] == 0 and of_b[4] == 0:
-        return of_a, of_b, of_d, _products(a, b, of_a[0], of_a[1], of_b[0], of_b[1])
-    comoment = _products(
-        _scaled_cell(a, of_a[4]),
-        _scaled_cell(b, of_b[4]),
-        scaled(of_a[0], -of_a[4]),
-        of_a[1],
-        scaled(of_b[0], -of_b[4]),
-        of_b[1],
-    )
-    return of_a, of_b, of_d, comoment
+@kernel(PAIRS(F, F, F, types.boolean))
+def _measure(a: Floats, b: Floats, d: Floats, third: bool) -> Pairs:
+    of_a = measure(a, third)
+    of_b = measure(b, third)
+    of_d = measure(d, third)
+    comoment = math.nan
+    if of_a[6] == OK and of_b[6] == OK:
+        if of_a[4] == 0 and of_b[4] == 0:
+            comoment = _products(a, b, of_a[0], of_a[1], of_b[0], of_b[1])
+        else:
+            comoment = _products(
+                _scaled_cell(a, of_a[4]),
+                _scaled_cell(b, of_b[4]),
+                scaled(of_a[0], -of_a[4]),
+                of_a[1],
+                scaled(of_b[0], -of_b[4]),
+                of_b[1],
+            )
+    return a.size, of_a, of_b, of_d, comoment
 
 
-@kernel(types.void(types.int64, CELL, CELL, CELL, types.float64, *OPTIONS, PAIRED, types.int64))
-def judge_pairs(
-    n: int,
-    of_a: Cell,
-    of_b: Cell,
-    of_d: Cell,
-    comoment: float,
-    alternative: int,
-    alpha: float,
-    interval: bool,
-    out: PairedArrays,
-    i: int,
-) -> None:
-    """The test of n ≥ 1 pairs from the moments of baseline a, candidate b and difference d."""
-    shift_a, centre_a, m2_a, _, exponent_a, constant_a, status_a = of_a
-    shift_b, centre_b, m2_b, _, exponent_b, constant_b, status_b = of_b
-    shift, centre, m2, _, exponent, constant, status = of_d
-    if status_a == NONFINITE or status_b == NONFINITE or status == NONFINITE:
-        out.status[i] = NONFINITE
-        return
-    mean_a = shift_a + scaled(centre_a, exponent_a)
-    mean_b = shift_b + scaled(centre_b, exponent_b)
-    difference = scaled(shift, -exponent) + centre
-    delta = scaled(difference, exponent)
-    out.mean_baseline[i] = mean_a
-    out.mean_candidate[i] = mean_b
-    out.delta[i] = delta
-    if n < 2:
-        return
-    if m2_a > 0.0 and m2_b > 0.0:
-        out.correlation[i] = min(max(comoment / (math.sqrt(m2_a) * math.sqrt(m2_b)), -1.0), 1.0)
-    magnitude = max(abs(mean_a), abs(mean_b))
-    if constant:
-        out.standard_error[i] = 0.0
-        out.status[i], out.statistic[i] = constant_status(delta, magnitude)
-        return
-    df = n - 1.0
-    variance = m2 / df
-    root = math.sqrt(variance / n)
-    t = difference / root
-    out.statistic[i] = t
-    out.df[i] = df
-    out.pvalue[i] = tail(t, df, alternative)
-    if interval:
-        low, high = confidence_interval(difference, root, df, alternative, alpha)
-        out.ci_low[i] = scaled(low, exponent)
-        out.ci_high[i] = scaled(high, exponent)
-    effect = difference / math.sqrt(variance)
-    out.cohens_dz[i] = effect
-    out.hedges_gz[i] = hedges_correction(df) * effect
-    # The scores may be of another magnitude than their differences.
-    common = max(-5000 if constant_a else exponent_a, -5000 if constant_b else exponent_b)
-    out.cohens_d[i], out.hedges_g[i] = effect_sizes(
-        scaled(shift, -common) + scaled(centre, exponent - common),
-        scaled(m2_a, 2 * (exponent_a - common)),
-        float(n),
-        scaled(m2_b, 2 * (exponent_b - common)),
-        float(n),
-    )
-    out.standard_error[i] = scaled(root, exponent)
-    lossy = status_a == PRECISION_LOSS or status_b == PRECISION_LOSS or status == PRECISION_LOSS
-    noisy = root > NOISE * scaled(magnitude, -exponent)
-    out.status[i] = OK if noisy and not lossy else PRECISION_LOSS
+@kernel(PAIRS(F, F, types.boolean))
+def measure_pairs(a: Floats, b: Floats, third: bool) -> Pairs:
+    """Number and moments of complete pairs and of their differences b − a; 0 where sizes differ."""
+    n = a.size if a.size == b.size else 0
+    d = np.empty(n)
+    if n > 0 and _subtract(b, a, d) == 0:
+        return _measure(a, b, d, third)
+    if n > 0:
+        kept_a, kept_b = _complete_pairs(a, b)
+        n = kept_a.size
+        if n > 0:
+            d = d[:n]
+            _subtract(kept_b, kept_a, d)
+            return _measure(kept_a, kept_b, d, third)
+    nothing = (math.nan, math.nan, 0.0, 0.0, 0, False, TOO_FEW)
+    return 0, nothing, nothing, nothing, 0.0
 
 
 @device
-def clear(out: PairedArrays, i: int) -> None:
-    """Write the result of no pairs."""
-    out.statistic[i] = out.df[i] = out.pvalue[i] = out.delta[i] = math.nan
-    out.ci_low[i] = out.ci_high[i] = out.cohens_d[i] = out.hedges_g[i] = math.nan
-    out.cohens_dz[i] = out.hedges_gz[i] = out.correlation[i] = math.nan
-    out.mean_candidate[i] = out.mean_baseline[i] = out.standard_error[i] = math.nan
-    out.n[i] = out.n_missing[i] = 0
-    out.status[i] = TOO_FEW
+def judge_pairs(pairs: Pairs, alternative: int, alpha: float, interval: bool) -> tuple[float, ...]:
+    """The floating-point fields of `PairedArrays` in their order, but the status before the standard error."""
+    n, of_a, of_b, of_d, comoment = pairs
+    shift_a, centre_a, m2_a, _, exponent_a, constant_a, status_a = of_a
+    shift_b, centre_b, m2_b, _, exponent_b, constant_b, status_b = of_b
+    shift, centre, m2, _, exponent, constant, status = of_d
+    t = df = p = delta = low = high = math.nan
+    d = g = dz = gz = r = mean_a = mean_b = error = math.nan
+    if n > 0 and (status_a == NONFINITE or status_b == NONFINITE or status == NONFINITE):
+        status = NONFINITE
+    elif n > 0:
+        mean_a = shift_a + scaled(centre_a, exponent_a)
+        mean_b = shift_b + scaled(centre_b, exponent_b)
+        magnitude = max(abs(mean_a), abs(mean_b))
+        difference = scaled(shift, -exponent) + centre
+        delta = scaled(difference, exponent)
+        if n < 2:
+            status = TOO_FEW
+        elif constant:
+            error = 0.0
+            status, t = constant_status(delta, magnitude)
+        else:
+            df = n - 1.0
+            variance = m2 / df
+            root = math.sqrt(variance / n)
+            t = difference / root
+            p = tail(t, df, alternative)
+            if interval:
+                low, high = confidence_interval(difference, root, df, alternative, alpha)
+                low = scaled(low, exponent)
+                high = scaled(high, exponent)
+            dz = difference / math.sqrt(variance)
+            gz = hedges_correction(df) * dz
+            # The scores may be of another magnitude than their differences.
+            common = max(-5000 if constant_a else exponent_a, -5000 if constant_b else exponent_b)
+            d, g = effect_sizes(
+                scaled(shift, -common) + scaled(centre, exponent - common),
+                scaled(m2_a, 2 * (exponent_a - common)),
+                float(n),
+                scaled(m2_b, 2 * (exponent_b - common)),
+                float(n),
+            )
+            error = scaled(root, exponent)
+            lossy = status_a == PRECISION_LOSS or status_b == PRECISION_LOSS or status == PRECISION_LOSS
+            noisy = root > NOISE * scaled(magnitude, -exponent)
+            status = OK if noisy and not lossy else PRECISION_LOSS
+        if n > 1 and m2_a > 0.0 and m2_b > 0.0:
+            r = min(max(comoment / (math.sqrt(m2_a) * math.sqrt(m2_b)), -1.0), 1.0)
+    return t, df, p, delta, low, high, d, g, dz, gz, r, mean_b, mean_a, status, error
 
 
 @kernel(types.void(*VALUES, *OPTIONS, PAIRED))
@@ -193,28 +190,17 @@ def paired_kernel(
     out: PairedArrays,
 ) -> None:
     """Test i pairs the values of two cells in order; index −1 or unequal sizes: too few."""
+    t, df, p, delta, low, high, d, g, dz, gz, r, n, n_missing, mean_b, mean_a, status, error = out
     for i in range(start, stop):
-        clear(out, i)
-        ia = baseline_index[i]
-        ib = candidate_index[i]
-        if ia < 0 or ib < 0:
-            continue
-        a = baseline_values[baseline_offsets[ia] : baseline_offsets[ia + 1]]
-        b = candidate_values[candidate_offsets[ib] : candidate_offsets[ib + 1]]
-        if a.size == 0 or a.size != b.size:
-            continue
-        d = np.empty(a.size)
-        n = a.size
-        if subtract(b, a, d) == 0:
-            of_a, of_b, of_d, comoment = measure_pairs(a, b, d)
-        else:
-            kept_a, kept_b = complete_pairs(a, b)
-            n = kept_a.size
-            out.n_missing[i] = a.size - n
-            if n == 0:
-                continue
-            d = d[:n]
-            subtract(kept_b, kept_a, d)
-            of_a, of_b, of_d, comoment = measure_pairs(kept_a, kept_b, d)
-        out.n[i] = n
-        judge_pairs(n, of_a, of_b, of_d, comoment, alternative, alpha, interval, out, i)
+        low_a = high_a = low_b = high_b = 0
+        if baseline_index[i] >= 0 and candidate_index[i] >= 0:
+            low_a = baseline_offsets[baseline_index[i]]
+            high_a = baseline_offsets[baseline_index[i] + 1]
+            low_b = candidate_offsets[candidate_index[i]]
+            high_b = candidate_offsets[candidate_index[i] + 1]
+        pairs = measure_pairs(baseline_values[low_a:high_a], candidate_values[low_b:high_b], False)
+        n[i] = pairs[0]
+        n_missing[i] = high_a - low_a - pairs[0] if high_a - low_a == high_b - low_b else 0
+        result = judge_pairs(pairs, alternative, alpha, interval)
+        t[i], df[i], p[i], delta[i], low[i], high[i], d[i], g[i], dz[i], gz[i], r[i] = result[:11]
+        mean_b[i], mean_a[i], status[i], error[i] = result[11:]

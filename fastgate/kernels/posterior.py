@@ -13,16 +13,19 @@ from fastgate.jit import device, kernel
 from fastgate.kernels.beta import lower_quantile
 from fastgate.kernels.special import normal_isf
 from fastgate.kernels.status import DEGENERATE, INVALID, NONFINITE, OK, TOO_FEW
-from fastgate.kernels.tails import TODO, gather_tails, order
+from fastgate.kernels.tails import TODO, gather_tails, order, plan
 from fastgate.kernels.types import OB, OF, OI, B, F, I
 
 __all__ = [
     "PRESORTED",
     "beta_interval",
     "central_interval",
+    "gather_rows",
     "highest_density_interval",
     "mean_width",
     "normal_interval",
+    "row_length",
+    "shortest_of_rows",
 ]
 
 Floats = npt.NDArray[np.float64]
@@ -101,6 +104,97 @@ def central_interval(
         status[c] = _verdict(n, span)
 
 
+@device
+def _inside(n: int, mass: float) -> int:
+    """The number of draws that the shortest interval of n holds."""
+    return min(max(math.ceil(mass * n - 1e-9), 1), n)
+
+
+@device
+def _shortest(low: Floats, high: Floats) -> tuple[int, float]:
+    """The i with the least high[i] − low[i], the first of several, and that distance."""
+    best = 0
+    shortest = math.inf
+    for i in range(low.size):
+        span = high[i] - low[i]
+        if span < shortest:
+            shortest = span
+            best = i
+    return best, shortest
+
+
+@kernel(types.int64(types.int64, types.float64))
+def row_length(n: int, mass: float) -> int:
+    """Room for the tails of most cells of up to n draws in `gather_rows`; 0 where they had better be sorted."""
+    size, rank = plan(n, n - _inside(n, mass) + 1)
+    return int(n * ((rank + 3.5 * math.sqrt(rank)) / size)) + 8 if size > 0 else 0
+
+
+@kernel(types.void(F, I, types.float64, OF, OB))
+def gather_rows(values: Floats, offsets: Integers, mass: float, rows: Floats, gathered: Codes) -> None:
+    """Put the two tails of each cell in two rows each, to be sorted together.
+
+    values (n_values,), offsets (n_cells + 1,); rows (2 · n_cells · length,), filled up with ±inf; gathered (n_cells,):
+    1 where the tails are in the rows, −1 where the cell is not finite, 0 where it has to be sorted whole.
+    """
+    cells = offsets.size - 1
+    length = rows.size // (2 * cells)
+    largest = 0
+    for c in range(cells):
+        largest = max(largest, offsets[c + 1] - offsets[c])
+    low = np.empty(largest + 1)
+    high = np.empty(largest + 1)
+    scratch = np.empty(largest + 1)
+    todo = np.empty(TODO, np.int64)
+    for c in range(cells):
+        cell = values[offsets[c] : offsets[c + 1]]
+        n = cell.size
+        n_low, n_high, finite = gather_tails(cell, n - _inside(n, mass) + 1, low, high, scratch, todo)
+        gathered[c] = 0
+        if not finite:
+            gathered[c] = -1
+        elif n_low < n and n_low <= length and n_high <= length:
+            gathered[c] = 1
+            row = rows[2 * c * length : (2 * c + 1) * length]
+            row[:n_low] = low[:n_low]
+            row[n_low:] = math.inf
+            row = rows[(2 * c + 1) * length : (2 * c + 2) * length]
+            row[: length - n_high] = -math.inf
+            row[length - n_high :] = high[:n_high]
+
+
+@kernel(types.void(F, I, types.float64, B, OF, OF, OF, OB))
+def shortest_of_rows(
+    rows: Floats,
+    offsets: Integers,
+    mass: float,
+    gathered: Codes,
+    ci_low: Floats,
+    ci_high: Floats,
+    width: Floats,
+    status: Codes,
+) -> None:
+    """`highest_density_interval` of the cells that `gather_rows` gathered, from their rows, each sorted."""
+    cells = offsets.size - 1
+    length = rows.size // (2 * cells)
+    for c in range(cells):
+        if gathered[c] < 0:
+            ci_low[c] = ci_high[c] = width[c] = math.nan
+            status[c] = NONFINITE
+        elif gathered[c] > 0:
+            n = offsets[c + 1] - offsets[c]
+            tail = n - _inside(n, mass) + 1
+            low = rows[2 * c * length : 2 * c * length + tail]
+            high = rows[(2 * c + 2) * length - tail : (2 * c + 2) * length]
+            best, shortest = _shortest(low, high)
+            ci_low[c] = low[best]
+            ci_high[c] = high[best]
+            width[c] = shortest
+            status[c] = _verdict(n, shortest)
+            if status[c] == NONFINITE:
+                ci_low[c] = ci_high[c] = width[c] = math.nan
+
+
 @kernel(types.void(types.int64, types.int64, OF, I, types.float64, OF, OF, OF, OB))
 def highest_density_interval(
     start: int,
@@ -138,14 +232,8 @@ def highest_density_interval(
         if finite < n:
             status[c] = NONFINITE
             continue
-        inside = min(max(math.ceil(mass * n - 1e-9), 1), n)
-        best = 0
-        shortest = math.inf
-        for i in range(n - inside + 1):
-            span = cell[i + inside - 1] - cell[i]
-            if span < shortest:
-                shortest = span
-                best = i
+        inside = _inside(n, mass)
+        best, shortest = _shortest(cell[: n - inside + 1], cell[inside - 1 :])
         status[c] = _verdict(n, shortest)
         if status[c] != NONFINITE:
             ci_low[c] = cell[best]

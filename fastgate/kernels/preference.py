@@ -229,6 +229,8 @@ def _climb(
             high = max(high, step[i])
         span = high - low
         if not span < math.inf:
+            # Weights whose sums are beyond float64.
+            u[:] = math.nan
             return iteration, False
         share = 1.0
         while True:
@@ -407,12 +409,13 @@ def fit_utilities(
                 prior_driven = True
             if not (abs(u[i]) < math.inf and deviation[i] < math.inf):
                 finite = False
-        if covariance_offsets.size:
-            covariance[covariance_offsets[f] : covariance_offsets[f] + m * m] = square
-        if found == 0 or m < 2:
-            status[f] = TOO_FEW
-        elif not finite:
+        if not finite:
             status[f] = NONFINITE
+            square[:] = math.nan
+            for column in (u, deviation, low, high, span):
+                column[:] = math.nan
+        elif found == 0 or m < 2:
+            status[f] = TOO_FEW
         elif not converged:
             status[f] = NOT_CONVERGED
         elif parts > 1:
@@ -421,6 +424,8 @@ def fit_utilities(
             status[f] = SEPARATION
         elif prior_driven:
             status[f] = PRIOR_DRIVEN
+        if covariance_offsets.size:
+            covariance[covariance_offsets[f] : covariance_offsets[f] + m * m] = square
 
 
 @kernel(types.void(I, OI, OI))

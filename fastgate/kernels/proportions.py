@@ -14,7 +14,7 @@ import numpy.typing as npt
 from numba import types
 
 from fastgate.jit import device, kernel
-from fastgate.kernels.beta import fraction, log_constant, log_scale
+from fastgate.kernels.beta import exponent, fraction, prefactor
 from fastgate.kernels.special import normal_isf, normal_sf
 from fastgate.kernels.status import DEGENERATE, INVALID, NO_DISCORDANT, OK, TOO_FEW
 from fastgate.kernels.types import OB, OF, I
@@ -318,7 +318,8 @@ def half_tails(k: float, m: float) -> tuple[float, float]:
     """P(X ≤ k) and P(X = k) for X binomial (m, ½) and k ≤ m/2, to 1e-13 relative down to 1e-300."""
     a, b = m - k, k + 1.0
     d = 0.5 * (b - a) / (m + 1.0)
-    scale = math.exp(log_scale(a, b, 0.5, 0.5, d, log_constant(a, b)))
+    factor, first = prefactor(a, b)
+    scale = factor * math.exp(exponent(a, b, 0.5, 0.5, d, first))
     at = 2.0 * scale / a
     if d > 0.0:  # k = m/2: the median, by symmetry
         return 0.5 + 0.5 * at, at

@@ -47,6 +47,7 @@ _ONE_PER_HALF: Final = 65536
 @device
 def mix(z):
     """The finaliser of SplitMix64: a bijection of 64 bits in which every bit depends on every other."""
+    z = np.uint64(z)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return z ^ (z >> np.uint64(31))
@@ -61,12 +62,13 @@ def cell_stream(seed, key, side):
 @device
 def replicate_stream(base, replicate):
     """The state in which replicate `replicate` of the sample with this base begins."""
-    return mix(base + np.uint64(replicate) * _REPLICATE)
+    return mix(np.uint64(base) + np.uint64(replicate) * _REPLICATE)
 
 
 @device
 def draw_indices(state, n, indices):
     """Fill `indices` (uint64) with independent uniform draws from 0 … n − 1."""
+    state = np.uint64(state)
     size = indices.size
     m = np.uint64(n)
     if n <= PAIRED_SIZE:
@@ -108,6 +110,7 @@ def draw_indices(state, n, indices):
 @device
 def draw_pairs(state, n, pairs):
     """Fill `pairs` (uint64) with i·n + j of independent uniform i, j from 0 … n − 1, n up to 256; return one more i."""
+    state = np.uint64(state)
     size = pairs.size
     m = np.uint64(n * n)
     words = (size + 1) // 2

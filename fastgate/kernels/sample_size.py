@@ -73,7 +73,12 @@ def detection_power(
     for c in range(start, stop):
         without, with_change = spreads(rate[c], change[c], discordance[c])
         excess = math.sqrt(trials[c]) * abs(change[c]) - z * without
-        power[c] = normal_sf(-excess / with_change) if trials[c] > 0.0 else math.nan
+        if not trials[c] > 0.0:
+            power[c] = math.nan
+        elif with_change > 0.0:
+            power[c] = normal_sf(-excess / with_change)
+        else:  # the change leaves nothing to chance
+            power[c] = 1.0 if excess > 0.0 else 0.0
 
 
 @device

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from fastgate.jit import device
 
-__all__ = ["TODO", "gather_tails", "order"]
+__all__ = ["TODO", "gather_tails", "order", "plan"]
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -20,7 +20,7 @@ TODO: Final = 512
 
 # Below this many values insertion is quicker than another partition.
 _INSERTION: Final = 24
-# Smaller cells are ordered whole; of larger ones a sample of about 2√n values brackets the tails.
+# Smaller cells are ordered whole; of larger ones a sample of about 6√n values brackets the tails.
 _SAMPLED: Final = 192
 
 
@@ -140,6 +140,18 @@ def order(
 
 
 @device
+def plan(n: int, tail: int) -> tuple[int, int]:
+    """Of a cell of n values, how many to sample and which ranks of the sample hold a tail between them.
+
+    The rank, from either end, is three standard deviations beyond the tail's expected one. Size 0: not worth it.
+    """
+    size = 6 * int(math.sqrt(n))
+    expected = size * (tail / n)
+    rank = int(expected + 3.0 * math.sqrt(expected)) + 1
+    return (size, rank) if n >= _SAMPLED and 3 * rank < size else (0, 0)
+
+
+@device
 def gather_tails(
     cell: Floats, tail: int, low: Floats, high: Floats, scratch: Floats, todo: Integers
 ) -> tuple[int, int, bool]:
@@ -150,13 +162,10 @@ def gather_tails(
     longer than the cell by 1, todo is (TODO,).
     """
     n = cell.size
-    size = 2 * int(math.sqrt(n))
-    expected = size * (tail / n)
-    rank = int(expected + 3.0 * math.sqrt(expected)) + 1
-    if n >= _SAMPLED and 3 * rank < size:
-        step = n // size
+    size, rank = plan(n, tail)
+    if size > 0:
         for i in range(size):
-            low[i] = cell[i * step]
+            low[i] = cell[i * (n // size)]
         order(low[:size], rank, rank, size - 1 - rank, size - 1 - rank, scratch, todo)
         below = low[rank]
         above = low[size - 1 - rank]

@@ -51,9 +51,9 @@ def check_outputs(paths: Sequence[str], inputs: Iterable[str] = ()) -> list[Outp
     outputs: list[Output] = []
     taken = {_identity(Path(path)) for path in inputs}
     for text in paths:
-        ending = next((ending for ending in FORMATS if text.lower().rstrip("/").endswith(ending)), None)
+        ending = next((ending for ending in FORMATS if text.rstrip("/").endswith(ending)), None)
         path = Path(text)
-        if ending is None or path.name.lower() == ending:
+        if ending is None or path.name == ending:
             raise ArgumentError(
                 "the output's name does not say its format",
                 expected="a name ending in " + ", ".join(FORMATS),

@@ -27,7 +27,9 @@ def policy_report(rules: Rules, remarks: Sequence[str], stream: IO[str]) -> str:
 
 def _head(policy: dict[str, Any], digest: str) -> Iterator[RenderableType]:
     tenant = f" as it applies to tenant {words.name(policy['tenant'])}" if policy["tenant"] else ""
-    yield Text.assemble("policy ", (words.name(policy["name"]), "bold"), f" ({policy['gate']} gate){tenant}: valid")
+    yield Text.assemble(
+        "policy ", (words.name(policy["name"]), "bold"), f" ({policy['gate']} gate){tenant}: valid"
+    )
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
@@ -80,7 +82,9 @@ def _rule(suite: dict[str, Any]) -> tuple[str, str, str, str]:
     deciding = ", ".join(names[kpi] for kpi in suite["deciding_kpis"])
     if len(suite["deciding_kpis"]) > 1:
         deciding = f"{suite['decided_by']} of {deciding}"
-    guards = [_guard(names[kpi], margin, kpi in suite["not_worse"]) for kpi, margin in suite["guards"].items()]
+    guards = [
+        _guard(names[kpi], margin, kpi in suite["not_worse"]) for kpi, margin in suite["guards"].items()
+    ]
     others = {*suite["guards"], *suite["deciding_kpis"]}
     shown = [names[kpi] for kpi in suite["kpis"] if kpi not in others]
     return deciding, ", ".join(guards), ", ".join(shown), words.count(suite["min_cases"])

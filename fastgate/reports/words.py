@@ -22,7 +22,7 @@ __all__ = [
     "transliterated",
 ]
 
-MISSING: Final = "–"
+MISSING: Final = "n/a"
 _LONGEST_NAME: Final = 80
 
 # Reason codes in the few characters that a table has; the sentences are `fastgate.gates.reasons.MEANINGS`.
@@ -46,7 +46,7 @@ _SHORT: Final = {
 }
 
 # One character for one, so that tables keep their shape on a terminal without Unicode.
-_ASCII: Final = str.maketrans({"×": "x", "·": "|", "–": "-", "↑": "^", "↓": "v", "≥": ">", "±": "~"})
+_ASCII: Final = str.maketrans({"↑": "^", "↓": "v", "±": "~", "─": "-"})
 
 
 def number(value: float | None, digits: int = 4) -> str:
@@ -55,7 +55,7 @@ def number(value: float | None, digits: int = 4) -> str:
     Examples
     --------
     >>> number(0.012345678), number(123456.7), number(1.2e-15), number(-0.5), number(None)
-    ('0.01235', '123,457', '1.2e-15', '-0.5', '–')
+    ('0.01235', '123,457', '1.2e-15', '-0.5', 'n/a')
     """
     if value is None or not math.isfinite(value):
         return MISSING
@@ -75,7 +75,7 @@ def signed(value: float | None, digits: int = 3) -> str:
     Examples
     --------
     >>> signed(0.01234), signed(-2.0), signed(0.0), signed(None)
-    ('+0.0123', '-2', '0', '–')
+    ('+0.0123', '-2', '0', 'n/a')
     """
     text = number(value, digits)
     return f"+{text}" if value is not None and value > 0 and text != MISSING else text
@@ -124,7 +124,7 @@ def listing(items: Sequence[str], most: int = 5) -> str:
 
 
 def name(text: str) -> str:
-    r"""A name from the data, safe to show: control and formatting characters visible, the middle of a long one left out.
+    r"""A name from the data, safe to show: control characters visible, the middle of a long name left out.
 
     A build's name could otherwise move the cursor of the terminal, or reverse the writing direction of a verdict.
 
@@ -172,7 +172,7 @@ def better_or_worse(delta: float | None, direction: str) -> str:
 
 def directed(kpi: str, direction: str) -> str:
     """A KPI's name with an arrow for the direction that is better."""
-    return f"{name(kpi)}{'↑' if direction == 'higher' else '↓'}"
+    return f"{name(kpi)} {'↑' if direction == 'higher' else '↓'}"
 
 
 def method_in_words(policy: Mapping[str, Any]) -> str:

@@ -116,7 +116,7 @@ def bootstrap_arrays(
         _draw(sides, request, joint, route, out, keys)
     estimate, low, high, error, bias = out
     status = sides.status
-    finite = np.isfinite(low) & np.isfinite(high)
+    finite = np.isfinite(low) & np.isfinite(high) & np.isfinite(error)
     status[(status == OK) & ~finite] = PRECISION_LOSS
     engine = np.zeros(n_cells, np.int8)
     engine[np.isin(route, _EXACT_ROUTES)] = codes.EXACT

@@ -254,11 +254,13 @@ def _joined(cells: Cells, others: Cells) -> tuple[Floats, Integers]:
 
 
 def _result(out: BootstrapArrays, single: bool) -> BootstrapResult:
+    with np.errstate(invalid="ignore", over="ignore"):  # infinite limits have their status
+        half_width = 0.5 * (out.ci_high - out.ci_low)
     columns = (
         out.estimate,
         out.ci_low,
         out.ci_high,
-        0.5 * (out.ci_high - out.ci_low),
+        half_width,
         out.standard_error,
         out.bias,
         status_names(out.status),

@@ -232,7 +232,8 @@ def compare(
         for column, name in zip(reasons, ("primary_reason", "probe_reason"), strict=True):
             check_length(column.size, first.size, name, "primary")
     swapped = primary_swapped is not None or probe_swapped is not None
-    if letters not in (None, *LETTERS) or (letters == "raw") > swapped or (swapped and letters is None):
+    known = letters is None or letters in LETTERS
+    if not known or (letters is None and swapped) or (letters == "raw" and not swapped):
         raise ArgumentError(
             "it is not clear which letters have to trade places",
             expected="letters='raw' with flags (primary_swapped, probe_swapped) where choices are the letters "

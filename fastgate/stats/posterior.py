@@ -12,6 +12,7 @@ from fastgate.cells import as_cells
 from fastgate.errors import ArgumentError
 from fastgate.kernels.status import NAMES
 from fastgate.stats.arguments import check_length, check_share, codes, numbers
+from fastgate.stats.draws import credible_interval_arrays
 from fastgate.stats.status import fields, status_names
 
 __all__ = [
@@ -22,7 +23,6 @@ __all__ = [
     "beta_width",
     "beta_width_arrays",
     "credible_interval",
-    "credible_interval_arrays",
     "mean_width",
     "mean_width_arrays",
     "normal_width",
@@ -34,9 +34,6 @@ Integers = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.int8]
 
 KINDS = ("central", "hdi")
-
-# Values sorted at a time: half a megabyte stays in a core's cache from the copy to the search.
-_CHUNK = 65_536
 
 
 class CredibleInterval(NamedTuple):
@@ -97,53 +94,6 @@ class MeanWidth(NamedTuple):
 
 def _allocate(n_cells: int, n_columns: int) -> list[npt.NDArray[Any]]:
     return [*(np.empty(n_cells) for _ in range(n_columns)), np.empty(n_cells, np.int8)]
-
-
-def _highest_density(
-    start: int, stop: int, values: Floats, offsets: Integers, mass: float, *out: npt.NDArray[Any]
-) -> None:
-    """Sort copies of the cells a chunk at a time, numpy the long ones; the kernel does the rest."""
-    from fastgate.kernels.posterior import PRESORTED, highest_density_interval
-
-    while start < stop:
-        end = int(np.searchsorted(offsets, offsets[start] + _CHUNK, side="right")) - 1
-        end = min(max(end, start + 1), stop)
-        chunk = values[offsets[start] : offsets[end]].copy()
-        bounds = offsets[start : end + 1] - offsets[start]
-        for cell in np.flatnonzero(np.diff(bounds) >= PRESORTED):
-            chunk[bounds[cell] : bounds[cell + 1]].sort()
-        highest_density_interval(0, end - start, chunk, bounds, mass, *(array[start:end] for array in out))
-        start = end
-
-
-def credible_interval_arrays(
-    values: Floats, offsets: Integers, *, mass: float = 0.95, kind: str = "central"
-) -> tuple[Floats, Floats, Floats, Codes]:
-    """The intervals of `credible_interval`, without checks.
-
-    Parameters
-    ----------
-    values : ndarray of float64, shape (n_values,)
-    offsets : ndarray of int64, shape (n_cells + 1,)
-        Both contiguous and as `fastgate.cells.Cells` checks them.
-    mass, kind
-        As in `credible_interval`.
-
-    Returns
-    -------
-    ci_low, ci_high, width : ndarray of float64, shape (n_cells,)
-    status : ndarray of int8, shape (n_cells,)
-        Codes, of which `fastgate.stats.status.status_names` gives the words.
-    """
-    from fastgate.kernels.posterior import central_interval
-
-    n = offsets.size - 1
-    out = _allocate(n, 3)
-    if kind == "central":
-        threads.run(central_interval, n, values, offsets, 1.0 - mass, *out, work=offsets)
-    else:
-        threads.run(_highest_density, n, values, offsets, mass, *out, work=offsets)
-    return out[0], out[1], out[2], out[3]
 
 
 def normal_width_arrays(

@@ -80,10 +80,10 @@ def _abstentions(
     classes = int(max(primary_reason.max(), probe_reason.max())) + 1
     if classes <= 0:
         return products
-    counted = compared.match >= 0
     keys, counts = [], []
     for choice, reason in ((compared.primary, primary_reason), (compared.probe, probe_reason)):
-        rows = np.flatnonzero((choice == ABSTAIN) & counted & (reason >= 0))
+        rows = np.flatnonzero(choice == ABSTAIN)
+        rows = rows[(compared.match[rows] >= 0) & (reason[rows] >= 0)]
         distinct, number = np.unique(cell[rows] * classes + reason[rows], return_counts=True)
         keys.append(distinct)
         counts.append(number)

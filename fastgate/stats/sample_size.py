@@ -333,6 +333,8 @@ def _design(
     named = dict(zip(given, cells, strict=False))
     p, psi = named["rate"], named["discordance"]
     _within("rate", p, p >= 0.0, p <= 1.0, "0 to 1")
+    if "trials" in others:
+        _within("trials", cells[-1], cells[-1] >= 0.0, cells[-1] < np.inf, "0 or more")
     if discordance is not None:
         _within("discordance", psi, psi > 0.0, psi <= 1.0, "above 0 and at most 1")
     if change is not None:

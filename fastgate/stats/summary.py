@@ -269,8 +269,7 @@ def merge_moments(a: Moments, b: Moments) -> Moments:
     References
     ----------
     Chan, Golub & LeVeque (1983), equation 2.1. Pébay, P. (2008). Formulas for robust, one-pass parallel
-    computation of covariances and arbitrary-order statistical moments. Sandia report SAND2008-6212, equation
-    2.1.
+    computation of covariances and arbitrary-order statistical moments. Sandia report SAND2008-6212.
 
     Examples
     --------

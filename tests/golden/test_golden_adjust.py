@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from reference import number, records, relative_error
 
 from fastgate.cells import Cells
 from fastgate.stats import adjust
-from reference import number, records, relative_error
 
 EPSILON = 2.0**-52
 RECORDS = records("adjust")

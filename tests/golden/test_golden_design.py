@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from reference import number, records, relative_error
 
 from fastgate.stats import (
     equivalence,
@@ -13,7 +14,6 @@ from fastgate.stats import (
     noninferiority,
     welch_from_moments,
 )
-from reference import number, records, relative_error
 
 
 def compare(record: dict[str, Any], level: float) -> Any:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from reference import number, records, relative_error
 
-from fastgate.stats.mcnemar import mcnemar
+from fastgate.stats.discordance import mcnemar
 from fastgate.stats.proportions import paired_proportion_difference
 
 RECORDS = records("mcnemar", "paired_2x2")

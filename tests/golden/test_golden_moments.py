@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from decimal import Decimal
 from functools import reduce
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
+from reference import number, records, relative_error
 
 from fastgate.cells import Cells
 from fastgate.stats import (
@@ -19,7 +21,6 @@ from fastgate.stats import (
     paired,
     paired_from_moments,
 )
-from reference import number, records, relative_error
 
 EPSILON = 2.0**-52
 SINGLE = records("moments", "single")
@@ -33,7 +34,7 @@ def values(record: dict[str, Any], name: str) -> list[float]:
 
 def chunks(record: dict[str, Any], name: str) -> list[list[float]]:
     bounds = np.cumsum([0, *record["in"]["chunks"]]).tolist()
-    return [values(record, name)[low:high] for low, high in zip(bounds, bounds[1:], strict=False)]
+    return [values(record, name)[low:high] for low, high in pairwise(bounds)]
 
 
 def distance(value: float, expected: str) -> float:

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from reference import number, records, relative_error
 
 from fastgate.cells import Cells
 from fastgate.stats import PairedResult, pair_moments, paired, paired_from_moments, welch
-from reference import number, records, relative_error
 
 EPSILON = 2.0**-52
 RECORDS = records("paired")
@@ -53,7 +53,9 @@ def test_statistics(result: PairedResult) -> None:
         assert distance(result.delta[row], expected["diff"]) <= tolerance
 
 
-@pytest.mark.parametrize(("alternative", "key"), [("two-sided", "p_two"), ("less", "p_less"), ("greater", "p_greater")])
+@pytest.mark.parametrize(
+    ("alternative", "key"), [("two-sided", "p_two"), ("less", "p_less"), ("greater", "p_greater")]
+)
 def test_pvalues(alternative: str, key: str) -> None:
     pvalue = paired(CANDIDATE, BASELINE, alternative=alternative, interval=False).pvalue
     for row, expected in OK:
@@ -104,7 +106,14 @@ def test_undefined_tests_have_no_p(result: PairedResult) -> None:
         status = record["out"]["status"]
         if status in ("OK", "PRECISION_LOSS"):
             continue
-        undefined = (result.df, result.pvalue, result.ci_low, result.ci_high, result.cohens_dz, result.hedges_g)
+        undefined = (
+            result.df,
+            result.pvalue,
+            result.ci_low,
+            result.ci_high,
+            result.cohens_dz,
+            result.hedges_g,
+        )
         assert all(math.isnan(column[row]) for column in undefined)
         infinite = status == "ZERO_VAR_DIFF"
         wanted = math.copysign(math.inf, float(record["out"]["diff"])) if infinite else math.nan

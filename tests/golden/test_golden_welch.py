@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from reference import number, records, relative_error
 
 from fastgate.cells import Cells
 from fastgate.stats import WelchResult, moments, welch, welch_from_moments
-from reference import number, records, relative_error
 
 EPSILON = 2.0**-52
 RECORDS = records("welch")
@@ -64,7 +64,9 @@ def test_statistic_df_and_standard_error(result: WelchResult) -> None:
         assert relative_error(result.standard_error[row], expected["se"]) <= 1e-13
 
 
-@pytest.mark.parametrize(("alternative", "key"), [("two-sided", "p_two"), ("less", "p_less"), ("greater", "p_greater")])
+@pytest.mark.parametrize(
+    ("alternative", "key"), [("two-sided", "p_two"), ("less", "p_less"), ("greater", "p_greater")]
+)
 def test_pvalues(alternative: str, key: str) -> None:
     pvalue = welch(CANDIDATE, BASELINE, alternative=alternative, interval=False).pvalue
     underflown = 0
@@ -126,7 +128,14 @@ def test_undefined_tests_have_no_p(result: WelchResult) -> None:
         status = record["out"]["status"]
         if status in ("OK", "PRECISION_LOSS"):
             continue
-        undefined = (result.df, result.pvalue, result.ci_low, result.ci_high, result.cohens_d, result.hedges_g)
+        undefined = (
+            result.df,
+            result.pvalue,
+            result.ci_low,
+            result.ci_high,
+            result.cohens_d,
+            result.hedges_g,
+        )
         assert all(math.isnan(column[row]) for column in undefined)
         wanted = float(record["out"]["t"]) if status == "ZERO_VAR_DIFF" else math.nan
         np.testing.assert_equal(result.statistic[row], wanted)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from fastgate.errors import FastgateError
 from fastgate.frames import Samples, codes, pack, read_frame, read_samples
 
-settings.register_profile("intake", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("intake", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 INTAKE = settings.get_profile("intake")
 
 NAMES = st.one_of(

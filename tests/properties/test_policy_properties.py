@@ -322,6 +322,7 @@ def test_strictness_is_a_partial_order(name: str) -> None:
         "alternative": ["one-sided", "two-sided"],
         "zero_variance": ["decide", "undefined"],
         "require_same_cases": [False, True],
+        "unlisted": ["ignore", "error"],
         "correction": [("none", "candidate"), *itertools.product(METHODS[1:], FAMILIES)],
     }.get(name, [0, 1, 2, 2.0, 0.5])
     assert_partial_order(order, values)

@@ -13,6 +13,9 @@ from fastgate.stats.posterior import credible_interval, mean_width
 from fastgate.stats.probes import agreement, observation_weight, stability_flags
 from fastgate.stats.utilities import UtilityFit, fit_utilities
 
+# The first call compiles or loads kernels, which takes seconds.
+lawful = settings(deadline=None)
+
 CHOICES = st.sampled_from(["A", "B", "tie", "abstain", None])
 REASONS = st.sampled_from(["policy", "parse", None])
 PROBES = st.lists(
@@ -41,6 +44,7 @@ def same(one: Any, other: Any) -> bool:
     )
 
 
+@lawful
 @given(PROBES, st.randoms(use_true_random=False))
 def test_the_order_of_probes_does_not_matter(probes: list[tuple[Any, ...]], random: Any) -> None:
     shuffled = probes.copy()
@@ -48,6 +52,7 @@ def test_the_order_of_probes_does_not_matter(probes: list[tuple[Any, ...]], rand
     assert same(measure(probes), measure(shuffled))
 
 
+@lawful
 @given(PROBES)
 def test_every_probe_is_counted_once_and_intervals_hold_the_rate(probes: list[tuple[Any, ...]]) -> None:
     result = measure(probes)
@@ -61,6 +66,7 @@ def test_every_probe_is_counted_once_and_intervals_hold_the_rate(probes: list[tu
             assert np.isnan(result.agreement[c])
 
 
+@lawful
 @given(PROBES)
 def test_raw_letters_with_flags_equal_letters_swapped_by_hand(probes: list[tuple[Any, ...]]) -> None:
     shown = [(c, p, SWAP.get(q, q) if flag else q, r, s, flag) for c, p, q, r, s, flag in probes]
@@ -70,12 +76,14 @@ def test_raw_letters_with_flags_equal_letters_swapped_by_hand(probes: list[tuple
     assert same(raw, measure(probes, probe_swapped=flags, letters="unswapped"))
 
 
+@lawful
 @given(PROBES)
 def test_renaming_the_alternatives_on_both_sides_changes_nothing(probes: list[tuple[Any, ...]]) -> None:
     renamed = [(c, SWAP.get(p, p), SWAP.get(q, q), r, s, flag) for c, p, q, r, s, flag in probes]
     assert same(measure(probes), measure(renamed))
 
 
+@lawful
 @given(PROBES)
 def test_flags_are_what_agreement_per_pair_and_kind_says(probes: list[tuple[Any, ...]]) -> None:
     if not probes:
@@ -98,6 +106,7 @@ def test_flags_are_what_agreement_per_pair_and_kind_says(probes: list[tuple[Any,
     assert ((flags.observation_weight > 0) & (flags.observation_weight <= 1)).all()
 
 
+@lawful
 @given(st.integers(0, 2**63 - 1), st.integers(0, 2**63 - 1))
 def test_a_further_flip_lowers_the_weight(probed: int, flipped: int) -> None:
     flipped &= probed
@@ -108,6 +117,7 @@ def test_a_further_flip_lowers_the_weight(probed: int, flipped: int) -> None:
             assert observation_weight([flipped | bit], [probed])[0] < weight
 
 
+@lawful
 @given(DRAWS, st.floats(0.05, 0.99), st.sampled_from(["central", "hdi"]), st.randoms(use_true_random=False))
 def test_draws_are_exchangeable(draws: list[float], mass: float, kind: str, random: Any) -> None:
     shuffled = draws.copy()
@@ -115,6 +125,7 @@ def test_draws_are_exchangeable(draws: list[float], mass: float, kind: str, rand
     assert credible_interval(draws, mass=mass, kind=kind) == credible_interval(shuffled, mass=mass, kind=kind)
 
 
+@lawful
 @given(DRAWS, st.floats(0.05, 0.99), st.integers(-20, 20))
 def test_scaling_draws_scales_intervals(draws: list[float], mass: float, exponent: int) -> None:
     factor = 2.0**exponent
@@ -127,6 +138,7 @@ def test_scaling_draws_scales_intervals(draws: list[float], mass: float, exponen
         assert other.ci_low == factor * one.ci_low
 
 
+@lawful
 @given(DRAWS, st.floats(0.05, 0.99))
 def test_mirroring_draws_mirrors_the_central_interval(draws: list[float], mass: float) -> None:
     one = credible_interval(draws, mass=mass)
@@ -134,6 +146,7 @@ def test_mirroring_draws_mirrors_the_central_interval(draws: list[float], mass: 
     assert (other.ci_low, other.ci_high, other.width) == (-one.ci_high, -one.ci_low, one.width)
 
 
+@lawful
 @given(DRAWS, st.floats(0.05, 0.95))
 def test_more_mass_is_no_narrower(draws: list[float], mass: float) -> None:
     for kind in ("central", "hdi"):
@@ -143,6 +156,7 @@ def test_more_mass_is_no_narrower(draws: list[float], mass: float) -> None:
         assert min(draws) <= narrow.ci_low <= narrow.ci_high <= max(draws)
 
 
+@lawful
 @given(st.lists(DRAWS, min_size=2, max_size=5), st.sampled_from(["central", "hdi"]))
 def test_a_posterior_does_not_see_its_neighbours(cells: list[list[float]], kind: str) -> None:
     together = credible_interval(cells, kind=kind)
@@ -165,8 +179,8 @@ def fit_rows(m: int, rows: list[tuple[int, int, float, float]], **options: Any) 
     return fit_utilities(*columns, prior_sd=1.5, n_alternatives=m, covariance=True, **options)
 
 
+@lawful
 @given(contests())
-@settings(deadline=None)
 def test_identities_of_a_fit(contest: tuple[int, Any]) -> None:
     m, rows = contest
     fit = fit_rows(m, rows)
@@ -178,6 +192,7 @@ def test_identities_of_a_fit(contest: tuple[int, Any]) -> None:
     assert (fit.sd <= 1.5 * np.sqrt(1 - 1 / m) * (1 + 1e-12)).all()
 
 
+@lawful
 @given(contests())
 def test_sides_and_row_order_do_not_matter(contest: tuple[int, Any]) -> None:
     m, rows = contest
@@ -188,6 +203,7 @@ def test_sides_and_row_order_do_not_matter(contest: tuple[int, Any]) -> None:
     assert mirrored.status == fit.status
 
 
+@lawful
 @given(contests())
 def test_reversing_every_outcome_reverses_the_utilities(contest: tuple[int, Any]) -> None:
     m, rows = contest
@@ -198,6 +214,7 @@ def test_reversing_every_outcome_reverses_the_utilities(contest: tuple[int, Any]
     assert reverse.log_posterior == pytest.approx(fit.log_posterior, rel=1e-12)
 
 
+@lawful
 @given(contests(), st.randoms(use_true_random=False))
 def test_renumbering_alternatives_renumbers_results(contest: tuple[int, Any], random: Any) -> None:
     m, rows = contest
@@ -210,6 +227,7 @@ def test_renumbering_alternatives_renumbers_results(contest: tuple[int, Any], ra
     assert (renumbered.status, renumbered.components) == (fit.status, fit.components)
 
 
+@lawful
 @given(contests())
 def test_a_row_may_be_split_into_parts_of_its_weight(contest: tuple[int, Any]) -> None:
     m, rows = contest
@@ -219,6 +237,7 @@ def test_a_row_may_be_split_into_parts_of_its_weight(contest: tuple[int, Any]) -
     assert split.n == 2 * fit.n
 
 
+@lawful
 @given(contests(), contests())
 def test_a_fit_does_not_see_its_neighbours(one: tuple[int, Any], other: tuple[int, Any]) -> None:
     rows = [*one[1], *other[1]]

@@ -19,7 +19,9 @@ METHODS = ("holm", "hochberg", "bh", "by", "bonferroni", "none")
 @pytest.mark.parametrize("size", [1, 2, 1000, 100_000])
 def test_false_discovery_rates_agree_with_scipy(method: str, size: int) -> None:
     p = np.random.default_rng(size).random(size) ** 3
-    np.testing.assert_allclose(adjust(p, method), scipy_stats.false_discovery_control(p, method=method), rtol=1e-12)
+    np.testing.assert_allclose(
+        adjust(p, method), scipy_stats.false_discovery_control(p, method=method), rtol=1e-12
+    )
 
 
 def test_the_order_of_strictness() -> None:

@@ -37,7 +37,9 @@ def test_sizes_around_the_widths_of_vector_registers(n: int, offset: float) -> N
     result = moments(sample)
     assert abs(Fraction(result.mean) - mean) <= EPSILON * max(abs(x) for x in sample)
     assert abs(Fraction(result.m2) - m2) <= 4 * n * EPSILON * m2
-    assert abs(Fraction(result.m3) - m3) <= 4 * n * EPSILON * sum(abs(Fraction(x) - mean) ** 3 for x in sample)
+    assert abs(Fraction(result.m3) - m3) <= 4 * n * EPSILON * sum(
+        abs(Fraction(x) - mean) ** 3 for x in sample
+    )
     # The centre keeps what the mean must round.
     unsummed = Fraction(result.shift) + Fraction(result.centre)
     assert abs(unsummed - mean) <= 2 * EPSILON * max(abs(Fraction(x) - Fraction(sample[0])) for x in sample)
@@ -98,7 +100,9 @@ def test_missing_values_are_dropped_wherever_they_stand() -> None:
     assert math.isnan(empty.variance)
 
 
-@pytest.mark.parametrize("sample", [[math.inf], [1.0, -math.inf], [math.inf, -math.inf], [math.nan, math.inf, 2.0]])
+@pytest.mark.parametrize(
+    "sample", [[math.inf], [1.0, -math.inf], [math.inf, -math.inf], [math.nan, math.inf, 2.0]]
+)
 def test_infinities_are_nonfinite(sample: list[float]) -> None:
     result = moments(sample)
     assert result.status == "nonfinite"

@@ -62,7 +62,9 @@ def test_univariate(certified: dict[str, Any]) -> None:
     assert result.n == certified["n"]
     mean, m2 = exact_moments(sample)
     check_certified(result.mean, mean, certified["certified_mean"])
-    check_certified(math.sqrt(result.variance), root(m2 / (len(sample) - 1)), certified["certified_sd_sample"])
+    check_certified(
+        math.sqrt(result.variance), root(m2 / (len(sample) - 1)), certified["certified_sd_sample"]
+    )
 
 
 def test_what_the_inputs_allow() -> None:
@@ -87,7 +89,9 @@ def test_one_way(certified: dict[str, Any]) -> None:
         assert digits(cells.mean[cell], mean) >= 15.0
         assert digits(cells.m2[cell], m2) >= 14.5
 
-    whole = reduce(merge_moments, [Moments(*(column[cell] for column in cells)) for cell in range(len(samples))])
+    whole = reduce(
+        merge_moments, [Moments(*(column[cell] for column in cells)) for cell in range(len(samples))]
+    )
     _, total = exact_moments([value for sample in samples for value in sample])
     assert whole.n == certified["n"]
     assert digits(whole.m2, total) >= 14.5
@@ -115,5 +119,7 @@ def test_two_groups_by_welch() -> None:
     assert n == len(second)
     f = (exact[1][0] - exact[0][0]) ** 2 / ((exact[0][1] + exact[1][1]) / (n - 1) / n)
     statistic = welch(second, first).statistic
-    assert digits(statistic**2, f) >= 12.5  # 8 roundings of the mean of 108 over the standard error 4.4e-6, twice
+    assert (
+        digits(statistic**2, f) >= 12.5
+    )  # 8 roundings of the mean of 108 over the standard error 4.4e-6, twice
     assert digits(statistic**2, certified["certified_F"]) >= digits(f, certified["certified_F"]) - 0.05

@@ -203,7 +203,9 @@ def test_one_baseline_for_many_candidates(samples: Any) -> None:
         assert many.pvalue[row] == welch(candidate[row], baseline[0]).pvalue
     assert welch(candidate[0], baseline).delta.shape == (200,)
     assert paired(candidate, baseline[0]).correlation.shape == (200,)
-    assert welch_from_moments(moments(candidate), moments(baseline[0])).pvalue.tolist() == many.pvalue.tolist()
+    assert (
+        welch_from_moments(moments(candidate), moments(baseline[0])).pvalue.tolist() == many.pvalue.tolist()
+    )
 
 
 def test_without_interval(samples: Any) -> None:
@@ -282,7 +284,9 @@ def test_an_absent_cell_is_too_few() -> None:
     assert pairs.status.tolist() == [1, 1, 4, 1]
     assert pairs.n.tolist() == [0, 0, 2, 0]
     nowhere = np.array([-1])
-    assert welch_arrays(moments_arrays(np.empty(0), np.zeros(1, np.int64)), nowhere, nowhere).status.tolist() == [1]
+    assert welch_arrays(
+        moments_arrays(np.empty(0), np.zeros(1, np.int64)), nowhere, nowhere
+    ).status.tolist() == [1]
     assert paired_arrays(np.empty(0), np.zeros(1, np.int64), nowhere, nowhere).status.tolist() == [1]
 
 

@@ -139,7 +139,8 @@ def compare(samples: Samples, rules: BenchmarkRules, candidates: Sequence[str]) 
     DataFrame
         One row per candidate, baseline, suite and KPI, in this order. Columns: the keys, `rule_table`'s, sizes,
         means, the deciding test (statistic, df, pvalue, delta and its interval, effect sizes, status), the
-        other test's p-value and the correlation, ``faults`` (a mask of reasons). Undefined figures are NaN.
+        other test's p-value and the correlation, ``faults`` (a mask of reasons), ``_suite_row`` (which row of the
+        suites' table it belongs to). Undefined figures are NaN.
     """
     from fastgate.stats.summary import mean_arrays
     from fastgate.stats.ttest import welch_arrays
@@ -202,14 +203,16 @@ class _Sides(NamedTuple):
 def _key_columns(
     table: pl.DataFrame, candidates: Sequence[str], baselines: Sequence[str]
 ) -> dict[str, pl.Series]:
-    n = len(candidates) * len(baselines) * table.height
-    candidate = np.repeat(np.arange(len(candidates), dtype=np.uint32), len(baselines) * table.height)
-    baseline = np.resize(np.repeat(np.arange(len(baselines), dtype=np.uint32), table.height), n)
-    rule = np.resize(np.arange(table.height, dtype=np.uint32), n)
+    pairs = len(candidates) * len(baselines)
+    pair = np.repeat(np.arange(pairs), table.height)
+    rule = np.tile(np.arange(table.height), pairs)
+    suite = np.tile(table["suite"].to_physical().to_numpy(), pairs)
+    n_suites = table["suite"].n_unique()
     return {
-        "candidate": named(candidates, candidate),
-        "baseline": named(baselines, baseline),
+        "candidate": named(candidates, pair // len(baselines)),
+        "baseline": named(baselines, pair % len(baselines)),
         **{name: table[name].gather(rule) for name in table.columns},
+        "_suite_row": pl.Series(pair * n_suites + suite).set_sorted(),
     }
 
 

@@ -48,7 +48,11 @@ def explanation_report(result: BenchmarkResult, explanation: Mapping[str, Any], 
     reasons = why(candidate, policy)
     if reasons:
         parts += ["", Text("Why", style="bold"), indented(bullets(reasons))]
-    parts += ["", Text("What would change it", style="bold"), indented(bullets(_changes(explanation, candidate)))]
+    parts += [
+        "",
+        Text("What would change it", style="bold"),
+        indented(bullets(_changes(explanation, candidate))),
+    ]
     for baseline in explanation["baselines"]:
         parts += ["", *_against(baseline, candidate, policy)]
     parts += ["", Text(_legend(policy), style="dim")]
@@ -59,7 +63,9 @@ def _changes(explanation: Mapping[str, Any], candidate: facts.Candidate) -> list
     """What it takes for another verdict, first what the candidate cannot do without."""
     short = [row for row in explanation["baselines"] if row["wins"] < row["required"]]
     faulty = list(
-        dict.fromkeys(words.name(entry.suite) for entry in candidate.entries() if set(entry.reasons) & set(FAULTS))
+        dict.fromkeys(
+            words.name(entry.suite) for entry in candidate.entries() if set(entry.reasons) & set(FAULTS)
+        )
     )
     found = []
     if faulty:
@@ -74,7 +80,9 @@ def _changes(explanation: Mapping[str, Any], candidate: facts.Candidate) -> list
             f"winning {lost} again: one suite lost since the previous release asks for a review, more of them block"
         )
     if "no_previous_result" in candidate.reasons:
-        found.append("a previous result that holds this candidate, or naming the released one (--previous-candidate)")
+        found.append(
+            "a previous result that holds this candidate, or naming the released one (--previous-candidate)"
+        )
     if not found:
         least = min(explanation["baselines"], key=lambda row: row["to_change"])
         found.append(
@@ -159,7 +167,9 @@ def _without_result(entries: list[facts.Entry]) -> list[str]:
 
 
 def _legend(policy: dict[str, Any]) -> str:
-    corrected = " p as tested, before the policy's correction." if policy["correction"]["method"] != "none" else ""
+    corrected = (
+        " p as tested, before the policy's correction." if policy["correction"]["method"] != "none" else ""
+    )
     return (
         f"± half the width of the {words.number(100 * policy['confidence_level'])} % interval.{corrected} "
         "N cases would have done: were the difference and its spread as seen, so many a side would be significant. "

@@ -124,7 +124,7 @@ def headline(result: BenchmarkResult) -> list[str]:
     return [
         f"benchmark gate, policy {words.name(policy['name'])}{tenant} ({evidence['policy_hash'][:12]}), "
         f"{words.plural(data['rows'], 'row')} ({str(data['fingerprint'])[:12]})",
-        f"{words.plural(len(result), 'candidate')} × {words.plural(n_baselines, 'baseline')} × "
+        f"{words.plural(len(result), 'candidate')}, {words.plural(n_baselines, 'baseline')}, "
         f"{words.plural(n_suites, 'suite')}: at least {words.plural(policy['min_suite_wins'], 'win')} "
         "against every baseline",
         words.method_in_words(policy),

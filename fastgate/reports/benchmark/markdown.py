@@ -20,6 +20,8 @@ __all__ = ["markdown"]
 # Rows of the table of candidates, of each verdict: the most that leave room for details are taken.
 _ROWS: Final = (10_000, 1_000, 200, 100, 50, 20, 10)
 _ROWS_SHARE: Final = 0.5
+_CANDIDATE_HEADINGS: Final = ("candidate", "verdict", "enough wins", "fewest wins", "required", "reasons")
+_BASELINE_HEADINGS: Final = ("baseline", "won", "required", "tied", "lost", "undefined", "verdict")
 # Room kept for the sentence about what was left out.
 _RESERVE: Final = 500
 # No more candidates can have details in `LIMIT` characters.
@@ -74,7 +76,7 @@ def _head(result: BenchmarkResult) -> str:
 
 
 def _tail(result: BenchmarkResult) -> str:
-    found = "".join(_bullet(note) for note in notes(result))
+    found = _bullets(notes(result, code))
     evidence = result.evidence
     tenant = f", tenant {code(result.policy['tenant'])}" if result.policy["tenant"] else ""
     data = evidence["input"]
@@ -86,6 +88,103 @@ def _tail(result: BenchmarkResult) -> str:
     )
 
 
-def _bullet(sentence: str) -> str:
-    indent = "  " if sentence.startswith("  ") else ""
-    return f"{indent}- {_escaped(sentence.strip())}\n"
+def _bullets(sentences: Iterable[str]) -> str:
+    return "".join(
+        f"{'  ' if sentence.startswith('  ') else ''}- {sentence.strip()}\n" for sentence in sentences
+    )
+
+
+def _overview(result: BenchmarkResult, room: int) -> tuple[str, int]:
+    """The table of candidates, the best first, and how many it leaves out."""
+    ranked = facts.ranked(result)
+    for most in _ROWS:
+        shown = ranked.group_by("verdict", maintain_order=True).head(most)
+        rows = [
+            (
+                code(row["candidate"]),
+                f"**{row['verdict']}**",
+                f"{row['baselines_beaten']} of {row['baselines']}",
+                words.count(row["fewest_wins"]),
+                words.count(row["required"]),
+                _reasons(row["reasons"]),
+            )
+            for row in shown.iter_rows(named=True)
+        ]
+        text = table(_CANDIDATE_HEADINGS, rows, right=[2, 3, 4])
+        if len(text) <= room:
+            break
+    return text + "\n", len(result) - shown.height
+
+
+def _reasons(codes: Sequence[str]) -> str:
+    return words.listing(list(dict.fromkeys(words.short_reason([one]) for one in in_order(codes))), 3)
+
+
+def _details(result: BenchmarkResult, room: int) -> tuple[str, int, int]:
+    """What there is to say of single candidates; how many lack their suites, and how many everything."""
+    ranked = facts.ranked(result)
+    # What needs a person comes first, then what may ship, then the rest: these are the most in a sweep.
+    order = (
+        pl.col("verdict")
+        .cast(pl.String)
+        .replace_strict({"review": 0, "refused": 1, "pass": 2, "block": 3}, return_dtype=pl.Int8)
+    )
+    names = ranked.sort(order, maintain_order=True)["candidate"].cast(pl.String).to_list()
+    parts: list[str] = []
+    short = 0
+    for candidate in facts.candidates(result, names[:_MOST_DETAILS]):
+        brief = _brief(candidate, result.policy)
+        full = _wrapped(candidate, f"{brief}\n{_grid(candidate, result.policy)}")
+        if len(full) > room:
+            full = _wrapped(candidate, brief)
+            if len(full) > room:
+                break
+            short += 1
+        parts.append(full)
+        room -= len(full)
+    return "".join(parts), short, len(names) - len(parts)
+
+
+def _wrapped(candidate: facts.Candidate, text: str) -> str:
+    title = f"{html_code(candidate.name)}: <b>{candidate.verdict}</b>, {verdict_line(candidate)}"
+    return f"\n<details><summary>{title}</summary>\n\n{text}\n</details>\n"
+
+
+def _brief(candidate: facts.Candidate, policy: dict[str, Any]) -> str:
+    rows = [
+        (
+            code(row["baseline"]),
+            f"{row['wins']} of {len(candidate.grid)}",
+            str(row["required"]),
+            *(str(row[name]) for name in ("ties", "losses", "undefined")),
+            row["verdict"],
+        )
+        for row in candidate.baselines
+    ]
+    text = table(_BASELINE_HEADINGS, rows, right=[1, 2, 3, 4, 5])
+    reasons = _bullets(why(candidate, policy, code))
+    return f"{text}\n\n{reasons}" if reasons else f"{text}\n"
+
+
+def _grid(candidate: facts.Candidate, policy: dict[str, Any]) -> str:
+    baselines = [row["baseline"] for row in candidate.baselines]
+    rows = []
+    for suite, row in candidate.grid.items():
+        kpis = ", ".join(
+            f"{code(cell['kpi'])} {'↑' if cell['direction'] == 'higher' else '↓'}"
+            for cell in next(iter(row.values())).deciding
+        )
+        rows.append([code(suite), kpis, *(_entry(row[baseline], policy) for baseline in baselines)])
+    return table(["suite", "decided by", *map(code, baselines)], rows) + "\n"
+
+
+def _entry(entry: facts.Entry, policy: dict[str, Any]) -> str:
+    found = entry_notes(entry, policy, code)
+    if entry.outcome != "undefined":
+        figures = [
+            f"{words.signed(cell['delta'])} (p {words.pvalue(facts.deciding_pvalue(cell, policy), policy['alpha'])})"
+            for cell in entry.deciding
+        ]
+        found = [*figures, *found]
+    mark = f"**{entry.outcome}**" if entry.outcome != "win" else "win"
+    return f"{mark} {'; '.join(found)}".strip()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import polars as pl
 
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from fastgate.gates.result import BenchmarkResult
 
 __all__ = ["entry_notes", "in_order", "notes", "verdict_line", "why"]
+
+Show: TypeAlias = Callable[[str], str]
 
 _SHOWN_FAULTS: Final = 5
 
@@ -29,9 +31,19 @@ def verdict_line(candidate: Candidate) -> str:
     return text
 
 
-def why(candidate: Candidate, policy: dict[str, Any]) -> list[str]:
-    """The reasons of a verdict, one sentence each, with the suites and baselines they are about."""
-    return [sentence for code in in_order(candidate.reasons) if (sentence := _sentence(code, candidate, policy))]
+def why(candidate: Candidate, policy: dict[str, Any], show: Show = words.name) -> list[str]:
+    """The reasons of a verdict, one sentence each, with the suites and baselines they are about.
+
+    Parameters
+    ----------
+    candidate : Candidate
+    policy : dict
+        The result's policy.
+    show : callable, optional
+        From a name in the data to what stands for it in the report.
+    """
+    sentences = (_sentence(code, candidate, policy, show) for code in in_order(candidate.reasons))
+    return [sentence for sentence in sentences if sentence]
 
 
 def in_order(codes: Sequence[str]) -> list[str]:
@@ -39,21 +51,16 @@ def in_order(codes: Sequence[str]) -> list[str]:
     return sorted(codes, key=lambda code: code not in ("too_few_wins", "lost_suite", "no_previous_result"))
 
 
-def _sentence(code: str, candidate: Candidate, policy: dict[str, Any]) -> str:
+def _sentence(code: str, candidate: Candidate, policy: dict[str, Any], show: Show) -> str:
     if code == "too_few_wins":
         short = [
-            f"{row['wins']} of {row['required']} against {words.name(row['baseline'])}"
+            f"{row['wins']} of {row['required']} required against {show(row['baseline'])}"
             for row in candidate.baselines
             if row["wins"] < row["required"]
         ]
         return f"too few suites won: {words.listing(short)}"
     if code == "lost_suite":
-        lost = [
-            f"{words.name(entry.suite)} ({_ARTICLE[entry.outcome]} against {words.name(entry.baseline)})"
-            for entry in candidate.entries()
-            if entry.lost
-        ]
-        return f"won by the previous release, not won now: {words.listing(lost)}"
+        return f"won by the previous release, not won now: {words.listing(_lost(candidate, show))}"
     if code == "no_previous_result":
         return MEANINGS[code]
     where: dict[str, list[str]] = {}
@@ -69,43 +76,58 @@ def _sentence(code: str, candidate: Candidate, policy: dict[str, Any]) -> str:
         return ""
     everywhere = all(len(found) == len(candidate.baselines) for found in where.values())
     suites = [
-        words.name(suite)
+        show(suite)
         if everywhere
-        else f"{words.name(suite)} ({words.listing([words.name(baseline) for baseline in found], 3)})"
+        else f"{show(suite)} ({words.listing([show(baseline) for baseline in found], 3)})"
         for suite, found in where.items()
     ]
     return f"{MEANINGS[code]}: {words.listing(suites)}"
 
 
+def _lost(candidate: Candidate, show: Show) -> list[str]:
+    """``prose (a tie against old, plain)``: the suites lost, and to whom."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for entry in candidate.entries():
+        if entry.lost:
+            found.setdefault(entry.suite, {}).setdefault(entry.outcome, []).append(show(entry.baseline))
+    return [
+        f"{show(suite)} ({'; '.join(f'{_ARTICLE[how]} against {words.listing(who)}' for how, who in outcomes.items())})"
+        for suite, outcomes in found.items()
+    ]
+
+
 _ARTICLE: Final = {"win": "a win", "loss": "a loss", "tie": "a tie", "undefined": "undefined"}
 
 
-def entry_notes(entry: Entry, policy: dict[str, Any]) -> list[str]:
+def entry_notes(entry: Entry, policy: dict[str, Any], show: Show = words.name) -> list[str]:
     """What a suite's outcome does not say by itself, in a few characters each."""
     found = ["was won"] if entry.lost else []
-    for cell in entry.held_back_by(policy["suites"][entry.suite]["decided_by"]):
-        found.append(f"guard {words.name(cell['kpi'])} {cell['guard'].replace('_', ' ')}")
+    guards = entry.held_back_by(policy["suites"][entry.suite]["decided_by"])
+    found += [f"guard {show(cell['kpi'])} {cell['guard'].replace('_', ' ')}" for cell in guards]
     if entry.outcome == "undefined":
         found.append(words.short_reason([code for code in entry.reasons if not code.startswith("guard_")]))
     return [note for note in found if note]
 
 
-def notes(result: BenchmarkResult) -> list[str]:
-    """What a reader should know about the figures: disagreeing tests, correction, missing values, faults."""
+def notes(result: BenchmarkResult, show: Show = words.name) -> list[str]:
+    """What a reader should know about the figures: disagreeing tests, correction, missing values, faults.
+
+    A sentence that begins with two blanks belongs to the one above it. `show` is as in `why`.
+    """
     return [
         note
         for note in (
-            _on_tests(result),
+            _on_tests(result, show),
             _on_correction(result),
-            _on_ignored(result),
-            _on_missing(result),
-            *_on_faults(result),
+            _on_ignored(result, show),
+            _on_missing(result, show),
+            *_on_faults(result, show),
         )
         if note
     ]
 
 
-def _on_tests(result: BenchmarkResult) -> str:
+def _on_tests(result: BenchmarkResult, show: Show) -> str:
     differ = result.cells.filter(pl.col("tests_disagree"))
     if differ.is_empty():
         return ""
@@ -113,16 +135,27 @@ def _on_tests(result: BenchmarkResult) -> str:
     welch = "Welch's test decides" if result.policy["test"] == "welch" else "the paired test decides"
     alpha = result.policy["alpha"]
     examples = [
-        f"{words.name(row['suite'])} of {words.name(row['candidate'])} against {words.name(row['baseline'])} "
+        f"{show(row['suite'])} of {show(row['candidate'])} against {show(row['baseline'])} "
         f"(Welch {words.pvalue(row['welch_pvalue'], alpha)}, paired {words.pvalue(row['paired_pvalue'], alpha)})"
         for row in differ.head(2).iter_rows(named=True)
     ]
-    only_paired = differ.filter(pl.col("paired_pvalue") < alpha).height
-    how_many = "all of them" if only_paired == differ.height else f"{words.count(only_paired)} of them"
     return (
         f"Welch's and the paired test disagree about {words.count(differ.height)} of "
-        f"{words.plural(deciding, 'deciding comparison')}; in {how_many} only the paired test is "
-        f"significant. By the policy {welch}. {'First' if len(examples) > 1 else 'It is'}: {'; '.join(examples)}."
+        f"{words.plural(deciding, 'deciding comparison')}: {_significant(differ, alpha)}. By the policy {welch}. "
+        f"{'First' if len(examples) > 1 else 'It is'}: {'; '.join(examples)}."
+    )
+
+
+def _significant(differ: pl.DataFrame, alpha: float) -> str:
+    """By which of the tests the comparisons are significant."""
+    paired = differ.filter(pl.col("paired_pvalue") < alpha).height
+    welch = differ.height - paired
+    if not welch:
+        return "only the paired one finds them significant"
+    if not paired:
+        return "only Welch's finds them significant"
+    return (
+        f"{words.count(paired)} are significant by the paired one only, {words.count(welch)} by Welch's only"
     )
 
 
@@ -142,11 +175,11 @@ def _on_correction(result: BenchmarkResult) -> str:
     kept = wins.filter(pl.col("pvalue_adjusted") < policy["alpha"]).height
     return (
         f"p-values are not corrected for the number of comparisons; by Holm's correction over {over} "
-        f"{words.count(kept)} of {words.plural(wins.height, 'win')} would remain."
+        f"{words.count(kept)} of the {words.plural(wins.height, 'comparison')} won would remain so."
     )
 
 
-def _on_missing(result: BenchmarkResult) -> str:
+def _on_missing(result: BenchmarkResult, show: Show) -> str:
     allowed = result.policy["max_missing_share"]
     if allowed == 0:
         return ""  # each is a fault, listed below
@@ -169,7 +202,7 @@ def _on_missing(result: BenchmarkResult) -> str:
     )
     if by_build.is_empty():
         return ""
-    builds = [f"{words.name(build)} {words.count(missing)}" for build, missing in by_build.iter_rows()]
+    builds = [f"{show(build)} {words.count(missing)}" for build, missing in by_build.iter_rows()]
     return (
         f"Values missing, over all suites and KPIs: {words.listing(builds)}. "
         f"The policy allows a share of {words.number(allowed)} in a comparison."
@@ -184,23 +217,29 @@ _FAULT_WORDS: Final = {
 }
 
 
-def _on_faults(result: BenchmarkResult) -> list[str]:
-    keys = ["build", "suite", "case", "fault", "against"]
-    cases = result.faults.group_by(keys, maintain_order=True).agg("kpi")
+def _on_faults(result: BenchmarkResult, show: Show) -> list[str]:
+    keys = ["build", "suite", "case", "fault"]
+    cases = result.faults.group_by(keys, maintain_order=True).agg(
+        pl.col("kpi", "against").unique(maintain_order=True)
+    )
     if cases.is_empty():
         return []
-    by_build = cases.group_by("build", maintain_order=True).len().sort("len", descending=True, maintain_order=True)
-    builds = [f"{words.name(build)} {words.count(n)}" for build, n in by_build.iter_rows()]
+    by_build = (
+        cases.group_by("build", maintain_order=True).len().sort("len", descending=True, maintain_order=True)
+    )
+    builds = [f"{show(build)} {words.count(n)}" for build, n in by_build.iter_rows()]
     lines = [f"Cases at fault: {words.count(cases.height)} ({words.listing(builds)}), such as"]
-    for build, suite, case, fault, against, kpis in cases.head(_SHOWN_FAULTS).iter_rows():
-        place = f"{words.name(build)}, suite {words.name(suite)}, case {words.name(str(case))}"
-        other = f", but {words.name(against)} has it" if against else ""
-        of = words.listing([words.name(str(kpi)) for kpi in kpis], 4)
-        lines.append(f"  {place}: {_FAULT_WORDS.get(fault, fault)} ({of}){other}")
+    for build, suite, case, fault, kpis, against in cases.head(_SHOWN_FAULTS).iter_rows():
+        others = [show(other) for other in against if other]
+        other = f", but in {words.listing(others, 3)}" if others else ""
+        of = words.listing([show(kpi) for kpi in kpis], 4)
+        lines.append(
+            f"  {show(build)}, suite {show(suite)}, case {show(case)}: {_FAULT_WORDS.get(fault, fault)} ({of}){other}"
+        )
     return lines
 
 
-def _on_ignored(result: BenchmarkResult) -> str:
+def _on_ignored(result: BenchmarkResult, show: Show) -> str:
     ignored = result.evidence.get("ignored") or {}
-    parts = [f"{kind} {words.listing([words.name(name) for name in names])}" for kind, names in ignored.items()]
+    parts = [f"{kind} {words.listing([show(name) for name in names])}" for kind, names in ignored.items()]
     return f"Not judged, since the policy does not name them: {'; '.join(parts)}." if parts else ""

@@ -83,7 +83,7 @@ def _conclusion(result: BenchmarkResult, saved: str | None) -> Iterator[Renderab
     if asked.is_empty():
         return
     name = shlex.quote(str(asked["candidate"][0]))
-    if any(ord(letter) < 32 for letter in name):
+    if not name.isprintable():
         name = "NAME"
     if saved is None:
         yield f"Next: save the result with -o result.json, then fastgate explain result.json --candidate {name}"
@@ -113,20 +113,23 @@ def _candidate(
 def _baselines(candidate: facts.Candidate, width: int) -> Table:
     table = new_table()
     table.add_column("baseline", overflow="fold")
-    table.add_column("won", justify="right", no_wrap=True)
+    for heading in ("won", "required"):
+        table.add_column(heading, justify="right", no_wrap=True)
     others = ("ties", "losses", "undefined") if width >= _NARROW else ()
     for name in others:
         table.add_column({"ties": "tied", "losses": "lost"}.get(name, name), justify="right", no_wrap=True)
     table.add_column("verdict", no_wrap=True)
-    if width >= _WIDE:
+    with_reasons = width >= _WIDE and any(row["reasons"] for row in candidate.baselines)
+    if with_reasons:
         table.add_column("reasons", overflow="fold")
     for row in candidate.baselines:
         table.add_row(
             Text(words.name(row["baseline"])),
-            f"{words.count(row['wins'])} of {words.count(row['required'])}",
+            f"{words.count(row['wins'])} of {words.count(len(candidate.grid))}",
+            words.count(row["required"]),
             *(words.count(row[name]) for name in others),
             Text(row["verdict"], style=STYLES[row["verdict"]]),
-            *([_reasons(row["reasons"])] if width >= _WIDE else []),
+            *([_reasons(row["reasons"])] if with_reasons else []),
         )
     return table
 
@@ -199,15 +202,15 @@ def _suites_shown(candidate: facts.Candidate, rows: int) -> list[str]:
         )
         for suite, row in candidate.grid.items()
     }
-    worst = {suite for suite in sorted(suites, key=badness.__getitem__, reverse=True)[:rows] if badness[suite]}
+    worst = {
+        suite for suite in sorted(suites, key=badness.__getitem__, reverse=True)[:rows] if badness[suite]
+    }
     return [suite for suite in suites if suite in worst]
 
 
 def _labels(suite: str, policy: dict[str, Any], candidate: facts.Candidate) -> list[str]:
     entry = next(iter(candidate.grid[suite].values()))
-    kpis = [
-        words.directed(cell["kpi"], cell["direction"]) for cell in entry.deciding
-    ]
+    kpis = [words.directed(cell["kpi"], cell["direction"]) for cell in entry.deciding]
     if len(kpis) == 1:
         return [f"{words.name(suite)} {kpis[0]}"]
     rule = policy["suites"][suite]["decided_by"]
@@ -226,7 +229,13 @@ def _cells(row: dict[str, facts.Entry], baseline: str, policy: dict[str, Any]) -
     if entry.outcome == "undefined":
         return [[[outcome], *([note] for note in found)], *([] for _ in deciding[1:] and deciding)]
     if len(deciding) == 1:
-        return [[[outcome, (_delta(deciding[0]), "")], [(_p(deciding[0], policy), "")], *([note] for note in found)]]
+        return [
+            [
+                [outcome, (_delta(deciding[0]), "")],
+                [(_p(deciding[0], policy), "")],
+                *([note] for note in found),
+            ]
+        ]
     return [
         [[outcome], *([note] for note in found)],
         *(
@@ -286,6 +295,7 @@ def _summary(result: BenchmarkResult) -> Iterator[RenderableType]:
     table.add_column("candidate", overflow="fold")
     table.add_column("enough wins", justify="right", no_wrap=True)
     table.add_column("fewest wins", justify="right", no_wrap=True)
+    table.add_column("required", justify="right", no_wrap=True)
     table.add_column("reasons", overflow="fold")
     for verdict, total in facts.counts(result).items():
         mine = ranked.filter(pl.col("verdict") == verdict)
@@ -294,24 +304,16 @@ def _summary(result: BenchmarkResult) -> Iterator[RenderableType]:
                 Text(verdict, style=STYLES[verdict]),
                 Text(words.name(row["candidate"])),
                 f"{row['baselines_beaten']} of {row['baselines']}",
-                f"{row['fewest_wins']} of {row['required']}",
+                words.count(row["fewest_wins"]),
+                words.count(row["required"]),
                 _reasons(row["reasons"]),
             )
         if total > _OF_EACH_VERDICT:
-            more = f"and {words.count(total - _OF_EACH_VERDICT)} more that {_DID[verdict]}"
-            table.add_row("", Text(more, style="dim"), "", "", "")
+            table.add_row("", Text(f"and {words.count(total - _OF_EACH_VERDICT)} more", style="dim"))
         table.add_section()
     yield table
     yield ""
     yield from _hardest(result)
-
-
-_DID: Final = {
-    "pass": "pass",
-    "review": "need a review",
-    "refused": "were refused",
-    "block": "are blocked",
-}
 
 
 def _hardest(result: BenchmarkResult) -> Iterator[RenderableType]:

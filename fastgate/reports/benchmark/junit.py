@@ -1,0 +1,75 @@
+"""The benchmark gate's result as JUnit test cases: one per candidate and baseline, and one for all together."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fastgate.gates.verdict import VERDICTS, worst
+from fastgate.reports import words
+from fastgate.reports.benchmark import facts
+from fastgate.reports.benchmark.sentences import entry_notes, verdict_line, why
+from fastgate.reports.junit import Case, Suite, junit_xml
+
+if TYPE_CHECKING:
+    from fastgate.gates.result import BenchmarkResult
+
+__all__ = ["junit"]
+
+
+def junit(result: BenchmarkResult) -> bytes:
+    """The result as JUnit XML.
+
+    Returns
+    -------
+    bytes
+        A test suite per candidate. Its cases are the baselines, each with its suites as text, and a last one,
+        "all baselines together", which fails only where the candidate's verdict is worse than that of
+        each baseline: two suites lost to different baselines, or a previous result without this candidate.
+    """
+    evidence, policy = result.evidence, result.policy
+    properties = [
+        ("fastgate", evidence["fastgate"]),
+        ("policy", policy["name"]),
+        ("policy_hash", evidence["policy_hash"]),
+        ("tenant", policy["tenant"] or ""),
+        ("input_fingerprint", str(evidence["input"]["fingerprint"])),
+    ]
+    suites = [_suite(candidate, policy) for candidate in facts.candidates(result, list(result))]
+    return junit_xml(f"fastgate benchmark: {policy['name']}", suites, properties)
+
+
+def _suite(candidate: facts.Candidate, policy: dict[str, Any]) -> Suite:
+    cases = [_case(row, candidate, policy) for row in candidate.baselines]
+    together = candidate.verdict
+    if VERDICTS.index(together) <= VERDICTS.index(worst(case.verdict for case in cases)):
+        together = "pass"
+    reasons = [verdict_line(candidate), *why(candidate, policy, str)]
+    cases.append(
+        Case(
+            "all baselines together",
+            together,
+            "; ".join(reasons) if together != "pass" else "",
+            "\n".join(reasons),
+        )
+    )
+    return Suite(candidate.name, cases)
+
+
+def _case(row: dict[str, Any], candidate: facts.Candidate, policy: dict[str, Any]) -> Case:
+    won = f"{row['wins']} of {row['wins'] + row['losses'] + row['ties'] + row['undefined']} suites won"
+    message = f"{won}, {row['required']} required"
+    if row["reasons"]:
+        message += f": {', '.join(dict.fromkeys(words.short_reason([code]) for code in row['reasons']))}"
+    lines = [message, *(_line(grid[row["baseline"]], policy) for grid in candidate.grid.values())]
+    return Case(f"beats {row['baseline']}", row["verdict"], message, "\n".join(lines))
+
+
+def _line(entry: facts.Entry, policy: dict[str, Any]) -> str:
+    figures = [
+        f"{cell['kpi']} {words.signed(cell['delta'])} "
+        f"({words.better_or_worse(cell['delta'], cell['direction'])}, "
+        f"p {words.pvalue(facts.deciding_pvalue(cell, policy), policy['alpha'])})"
+        for cell in entry.deciding
+        if entry.outcome != "undefined"
+    ]
+    return f"{entry.suite}: {'; '.join([entry.outcome, *figures, *entry_notes(entry, policy, str)])}"
