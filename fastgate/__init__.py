@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from fastgate.gates.benchmark.gate import benchmark_gate
     from fastgate.gates.policy import load_policy
     from fastgate.gates.result import BenchmarkResult
+    from fastgate.gates.safety.result import SafetyResult
+    from fastgate.gates.safety.sweep import safety_gate
     from fastgate.gates.storage import load
 
 __version__ = "0.1.0"
@@ -23,11 +25,13 @@ __all__ = [
     "DataError",
     "FastgateError",
     "PolicyError",
+    "SafetyResult",
     "__version__",
     "benchmark_gate",
     "load",
     "load_policy",
     "pack",
+    "safety_gate",
     "stats",
 ]
 
@@ -38,6 +42,8 @@ _HOMES = {
     "gates.benchmark.gate": ("benchmark_gate",),
     "gates.policy": ("load_policy",),
     "gates.result": ("BenchmarkResult",),
+    "gates.safety.result": ("SafetyResult",),
+    "gates.safety.sweep": ("safety_gate",),
     "gates.storage": ("load",),
 }
 _MODULES = {name: module for module, names in _HOMES.items() for name in names}

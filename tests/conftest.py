@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+# The script that made the golden records needs mpmath, and takes minutes.
+collect_ignore = ["golden/make_golden.py"]
+
 # numba does not notice an edit of a helper in another file, so each state of the sources has its own cache.
 _SOURCES = sorted(Path(__file__).parent.parent.glob("fastgate/**/*.py"))
 _KERNELS = [path for path in _SOURCES if path.parent.name == "kernels" or path.name == "jit.py"]

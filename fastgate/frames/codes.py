@@ -36,6 +36,7 @@ _PIECE_ROWS = 1 << 18
 _KEY_LIMIT = 2**62
 # Bytes of text that Arrow keeps in a string view itself.
 _VIEW_BYTES = 12
+_PROBE_ROWS = 4096
 _NO_TEXT = pl.Series(dtype=pl.String)
 _NO_ROWS = np.empty(0, np.int64)
 
@@ -115,7 +116,7 @@ def for_each(task: Callable[[int], None], n_tasks: int, n_rows: int) -> None:
         for number in range(start, stop):
             task(number)
 
-    threads.run(run, n_tasks, work=5.0 * n_rows / n_tasks)
+    threads.run(run, n_tasks, work=5.0 * n_rows / max(n_tasks, 1))
 
 
 def words_of(piece: pl.Series) -> tuple[npt.NDArray[np.int64], int, Any]:
@@ -158,16 +159,27 @@ def encode_piece(piece: pl.Series, codes: npt.NDArray[np.int32]) -> pl.Series:
 
     words, width, _owner = words_of(piece)
     firsts = np.empty(codes.size, np.int64)
-    names = piece.gather(firsts[: grouping.encode(words, width, codes, firsts)])
-    if width == 2 and int(names.str.len_bytes().max()) > _VIEW_BYTES:  # type: ignore[arg-type]
-        # Longer text lies elsewhere, perhaps in several places: equal names with several codes until here.
-        numbers = names.cast(pl.Categorical).to_physical().to_numpy().astype(np.int64)
-        merged = np.empty(numbers.size, np.int32)
-        distinct = grouping.encode(numbers, 1, merged, firsts)
-        if distinct < numbers.size:
+    # A view begins with the length of its text, as an int32.
+    long = width == 2 and bool(words.view(np.int32)[::4].max() > _VIEW_BYTES)
+    if long:
+        probe = min(codes.size, _PROBE_ROWS)
+        if grouping.encode(words[: 2 * probe], 2, codes[:probe], firsts) > probe // 2:
+            # Every row has a text of its own, though perhaps a repeated one: 13 ns a row against 50.
+            words, width, long = _categories(piece), 1, False
+    distinct = grouping.encode(words, width, codes, firsts)
+    names = piece.gather(firsts[:distinct])
+    if long:
+        merged = np.empty(distinct, np.int32)
+        fewer = grouping.encode(_categories(names), 1, merged, firsts)
+        if fewer < distinct:
             np.take(merged, codes, out=codes)
-            names = names.gather(firsts[:distinct])
+            names = names.gather(firsts[:fewer])
     return names.cast(pl.String)
+
+
+def _categories(texts: pl.Series) -> Integers:
+    """A number for each text, by its content; a string view tells only where a longer text lies."""
+    return texts.cast(pl.Categorical).to_physical().to_numpy().astype(np.int64)
 
 
 def rank_texts(texts: list[pl.Series]) -> tuple[list[Integers], pl.Series]:

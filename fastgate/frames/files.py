@@ -223,11 +223,11 @@ def _lazy(file: Path, kind: str, head: bytes) -> pl.LazyFrame:
     if kind == "arrow":
         # The file format allows random access; the stream format has to be read from its beginning.
         if head.startswith(b"ARROW1"):
-            return pl.scan_ipc(file, glob=False, hive_partitioning=False)
+            return pl.scan_ipc(glob.escape(str(file)), hive_partitioning=False)
         return pl.read_ipc_stream(file).lazy()
     if kind in ("csv", "tsv"):
         return pl.scan_csv(file, separator="\t" if kind == "tsv" else ",", infer_schema=False, glob=False)
     if kind == "json" and head.lstrip().startswith(b"["):
         return pl.read_json(file, infer_schema_length=None).lazy()
     # Types are inferred from all lines: an integer in the first hundred may be followed by a fraction.
-    return pl.scan_ndjson(file, infer_schema_length=None)
+    return pl.scan_ndjson(glob.escape(str(file)), infer_schema_length=None)

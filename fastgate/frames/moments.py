@@ -36,6 +36,7 @@ def from_moments(frame: pl.DataFrame, keys: Sequence[str], spread: str, where: s
     textual : bool
         Whether numbers are written as text.
     """
+    frame = frame.rechunk()
     columns = {name: key_column(frame[name], name, where) for name in keys}
     pieces = pieces_of(list(columns.values()))
     groups = cells_of(columns, keys, pieces)

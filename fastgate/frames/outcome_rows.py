@@ -115,10 +115,21 @@ def _code_keys(columns: dict[str, pl.Series], pieces: Pieces) -> tuple[list[Code
     case, case_names = code_names(columns["case"], pieces)
     if "trial" not in columns:
         return [case], _Names(0, case_names, _NO_TRIALS)
-    trial, trial_names = code_names(columns["trial"], pieces)
+    trial, trial_names = _in_order(*code_names(columns["trial"], pieces))
     bits = (len(trial_names) - 1).bit_length()
     # A power of two: to take a case out of a key is a shift, where a division costs 5 ns.
     return [case, Coded(trial.codes, trial.ranks, 1 << bits)], _Names(bits, case_names, trial_names)
+
+
+def _in_order(coded: Coded, names: pl.Series) -> tuple[Coded, pl.Series]:
+    """Trials in the order of their numbers, where numbers are what names them: 10 comes after 9."""
+    if not names.str.contains(r"\A-?[0-9]{1,18}\z").all():
+        return coded, names
+    order = names.cast(pl.Int64).to_frame("number").with_columns(name=names)
+    order = order.with_row_index("rank").sort("number", "name")
+    rank = np.empty(len(names), np.int64)
+    rank[order["rank"].to_numpy()] = np.arange(len(names))
+    return Coded(coded.codes, [rank[ranks] for ranks in coded.ranks], coded.size), order["name"]
 
 
 def _plane_offsets(sizes: Integers) -> Integers:

@@ -167,7 +167,7 @@ def from_lists(frame: pl.DataFrame, keys: Sequence[str], values: Sequence[str], 
     they are copied once. Rows with the same keys become one cell: parts of it, if their cases differ, else
     duplicates; without case ids, duplicates always.
     """
-    columns = {name: key_column(frame[name], name, where) for name in keys}
+    columns = {name: key_column(frame[name].rechunk(), name, where) for name in keys}
     pieces = pieces_of(list(columns.values()))
     groups = cells_of(columns, keys, pieces)
     rows = groups.coded.every(pieces)

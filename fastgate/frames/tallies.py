@@ -18,6 +18,8 @@ __all__ = [
     "Totals",
     "compare_runs",
     "find_flips",
+    "no_tallies",
+    "spread_tallies",
     "total_runs",
 ]
 
@@ -76,20 +78,24 @@ class Tallies(NamedTuple):
     trials_candidate: Integers
     passes_baseline: Integers
     trials_baseline: Integers
-    regressed_every: Integers
-    """Cases that passed in every trial of the baseline and in none of the candidate."""
-    fixed_every: Integers
-    flaky_candidate: Integers
-    flaky_baseline: Integers
     repeated: Integers
     """Cases with more than one trial in both runs."""
+    regressed_every: Integers
+    """Of these, cases that passed in every trial of the baseline and in none of the candidate."""
+    fixed_every: Integers
+    flaky_candidate: Integers
+    """Of these, cases whose trials disagree."""
+    flaky_baseline: Integers
     shares_candidate: Floats
     """Sum of the cases' shares of passed trials."""
     shares_baseline: Floats
     squares: Floats
     """Sum of the squared differences of these shares."""
+    repeated_gains: Floats
+    """Sum of the differences of repeated cases."""
+    repeated_squares: Floats
     within: Floats
-    """Sum over cases of the variance that their trials give this difference."""
+    """Sum over repeated cases of the variance that their trials give the difference."""
 
 
 class Flips(NamedTuple):
@@ -168,7 +174,24 @@ def compare_runs(
     rules = (TRIAL_COUNTS[rule], TRIAL_SETS[sets])
     arguments = (*outcomes.runs.arrays, candidate, baseline, limits, *rules, tallies, sums)
     threads.run(kernels.compare_runs, n, *arguments, work=2 * _work(outcomes))
-    return Tallies(*np.ascontiguousarray(tallies.T), *np.ascontiguousarray(sums.T))
+    counts, floats = np.ascontiguousarray(tallies.T), np.ascontiguousarray(sums.T)
+    return Tallies(*counts, *floats)
+
+
+def no_tallies(n: int) -> Tallies:
+    """The tallies of n comparisons of which nothing is known: zeros."""
+    counts, sums = np.zeros((18, n), np.int64), np.zeros((6, n))
+    return Tallies(*counts, *sums)
+
+
+def spread_tallies(tallies: Tallies, places: Integers, n: int) -> Tallies:
+    """The tallies at their places among n comparisons, zeros elsewhere."""
+    if places.size == n:
+        return tallies
+    spread = no_tallies(n)
+    for column, part in zip(spread, tallies, strict=True):
+        column[places] = part
+    return spread
 
 
 def find_flips(

@@ -21,6 +21,9 @@ from fastgate.gates.safety import review as safety_review
 from fastgate.gates.safety import rules as safety_rules
 from fastgate.gates.safety.policy import SafetyPolicy, SafetyRules
 from fastgate.gates.schema import nearest, show
+from fastgate.gates.stability import review as stability_review
+from fastgate.gates.stability import rules as stability_rules
+from fastgate.gates.stability.policy import StabilityPolicy, StabilityRules
 
 __all__ = [
     "Policy",
@@ -34,8 +37,8 @@ __all__ = [
     "to_dict",
 ]
 
-Policy: TypeAlias = BenchmarkPolicy | SafetyPolicy
-Rules: TypeAlias = BenchmarkRules | SafetyRules
+Policy: TypeAlias = BenchmarkPolicy | SafetyPolicy | StabilityPolicy
+Rules: TypeAlias = BenchmarkRules | SafetyRules | StabilityRules
 PolicySource: TypeAlias = "str | Path | Mapping[str, Any] | Policy"
 
 
@@ -68,6 +71,14 @@ _GATES = {
         safety_rules.decisive,
         safety_review.remarks,
     ),
+    "stability": _Gate(
+        StabilityPolicy,
+        StabilityRules,
+        stability_rules.parse,
+        stability_rules.effective,
+        stability_rules.decisive,
+        stability_review.remarks,
+    ),
 }
 
 
@@ -75,6 +86,8 @@ _GATES = {
 def load_policy(source: PolicySource, *, gate: Literal["benchmark"]) -> BenchmarkPolicy: ...
 @overload
 def load_policy(source: PolicySource, *, gate: Literal["safety"]) -> SafetyPolicy: ...
+@overload
+def load_policy(source: PolicySource, *, gate: Literal["stability"]) -> StabilityPolicy: ...
 @overload
 def load_policy(source: PolicySource, *, gate: str | None = None) -> Policy: ...
 def load_policy(source: PolicySource, *, gate: str | None = None) -> Policy:
@@ -90,7 +103,7 @@ def load_policy(source: PolicySource, *, gate: str | None = None) -> Policy:
 
     Returns
     -------
-    BenchmarkPolicy or SafetyPolicy
+    BenchmarkPolicy, SafetyPolicy or StabilityPolicy
         As stated, with defaults filled in; `effective` resolves it.
 
     Raises
@@ -120,8 +133,12 @@ def effective(policy: BenchmarkPolicy, tenant: str | None = None) -> BenchmarkRu
 @overload
 def effective(policy: SafetyPolicy, tenant: str | None = None) -> SafetyRules: ...
 @overload
-def effective(policy: PolicySource, tenant: str | None = None) -> Rules: ...
-def effective(policy: PolicySource, tenant: str | None = None) -> Rules:
+def effective(
+    policy: StabilityPolicy, tenant: str | None = None, *, profile: str | None = None
+) -> StabilityRules: ...
+@overload
+def effective(policy: PolicySource, tenant: str | None = None, *, profile: str | None = None) -> Rules: ...
+def effective(policy: PolicySource, tenant: str | None = None, *, profile: str | None = None) -> Rules:
     """The rules that a policy makes for one tenant, or for none: every default explicit.
 
     Parameters
@@ -130,16 +147,18 @@ def effective(policy: PolicySource, tenant: str | None = None) -> Rules:
         Anything that `load_policy` takes; it is validated again.
     tenant : str, optional
         One of the policy's tenants.
+    profile : str, optional
+        A use-case profile, which policies of the stability gate have.
 
     Returns
     -------
-    BenchmarkRules or SafetyRules
+    BenchmarkRules, SafetyRules or StabilityRules
         Plain values for the gate to read.
 
     Raises
     ------
     PolicyError
-        As `load_policy`, and when the policy has no such tenant.
+        As `load_policy`, and when the policy has no such tenant or profile.
 
     Examples
     --------
@@ -148,7 +167,17 @@ def effective(policy: PolicySource, tenant: str | None = None) -> Rules:
     """
     data, label = _read(policy)
     kind = _gate(data, label, None)
-    return kind.effective(kind.parse(data, label), tenant, label)
+    parsed = kind.parse(data, label)
+    if profile is None:
+        return kind.effective(parsed, tenant, label)
+    if not isinstance(parsed, StabilityPolicy):
+        raise PolicyError(
+            f"policies of the {parsed.gate} gate have no profiles",
+            expected="no profile",
+            received=show(profile),
+            where=label,
+        )
+    return stability_rules.effective(parsed, tenant, label, profile)
 
 
 def check_policy(source: PolicySource) -> list[str]:
@@ -179,7 +208,7 @@ def policy_hash(policy: PolicySource | Rules) -> str:
 
     Parameters
     ----------
-    policy : PolicySource, BenchmarkRules or SafetyRules
+    policy : PolicySource or rules of a gate
         Rules are hashed as they are, tenant's overrides included; a policy as `effective` without a tenant.
 
     Returns
@@ -194,7 +223,7 @@ def policy_hash(policy: PolicySource | Rules) -> str:
     PolicyError
         As `load_policy`.
     """
-    rules = policy if isinstance(policy, BenchmarkRules | SafetyRules) else effective(policy)
+    rules = policy if isinstance(policy, Rules) else effective(policy)
     return hashlib.sha256(canonical_json(_GATES[rules.gate].decisive(rules)).encode()).hexdigest()
 
 
@@ -209,7 +238,7 @@ def to_dict(policy: Policy | Rules) -> dict[str, Any]:
         margin: ``msgspec.convert(to_dict(rules), BenchmarkRules) == rules``.
     """
     plain: dict[str, Any] = _with_lists(msgspec.to_builtins(policy))
-    return plain if isinstance(policy, BenchmarkRules | SafetyRules) else _without_none(plain)
+    return plain if isinstance(policy, Rules) else _without_none(plain)
 
 
 def _with_lists(value: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import polars as pl
@@ -35,9 +36,9 @@ FAULTS: Final = CODES[:7]
 _DTYPE: Final = pl.List(pl.String)
 
 
-def bit(code: str) -> int:
-    """The bit of a reason in a mask."""
-    return 1 << CODES.index(code)
+def bit(code: str, codes: Sequence[str] = CODES) -> int:
+    """The bit of a reason in a mask of `codes`, which are a gate's own; the benchmark gate's unless given."""
+    return 1 << codes.index(code)
 
 
 def mask_of(codes: tuple[str, ...]) -> int:
@@ -45,8 +46,8 @@ def mask_of(codes: tuple[str, ...]) -> int:
     return sum(bit(code) for code in codes)
 
 
-def listed(mask: pl.Series) -> pl.Series:
-    """The reasons of each mask, as lists of codes in the order of `CODES`.
+def listed(mask: pl.Series, codes: Sequence[str] = CODES) -> pl.Series:
+    """The reasons of each mask, as lists of codes in the order of `codes`.
 
     Examples
     --------
@@ -56,6 +57,6 @@ def listed(mask: pl.Series) -> pl.Series:
     # A sweep of a million cells has a few dozen different masks: each becomes a list once.
     distinct = mask.unique().sort()
     lists = pl.Series(
-        [[code for code in CODES if value & bit(code)] for value in distinct.to_list()], dtype=_DTYPE
+        [[code for code in codes if value & bit(code, codes)] for value in distinct.to_list()], dtype=_DTYPE
     )
     return lists.gather(distinct.search_sorted(mask)).alias("reasons")

@@ -9,11 +9,11 @@ from typing import Any, Final
 
 import polars as pl
 
+from fastgate.gates import tables
+from fastgate.gates.tables import SCHEMA_VERSION
 from fastgate.gates.verdict import Direction, Guard, Outcome, Role, Status, Verdict, exit_code, worst
 
 __all__ = ["SCHEMA_VERSION", "TABLES", "BenchmarkResult"]
-
-SCHEMA_VERSION: Final = 1
 
 _CODES: Final = pl.List(pl.String)
 _NUMBERS: Final = pl.Float64
@@ -152,10 +152,7 @@ class BenchmarkResult:
 
     def __getitem__(self, candidate: str) -> str:
         """The verdict of one candidate."""
-        found = self.verdicts.filter(pl.col("candidate").cast(pl.String) == candidate)
-        if found.is_empty():
-            raise KeyError(candidate)
-        return str(found["verdict"][0])
+        return tables.verdict_of(self.verdicts, candidate)
 
     def __iter__(self) -> Iterator[str]:
         """The candidates, in the order shown."""
@@ -170,14 +167,7 @@ class BenchmarkResult:
 
     def to_dict(self) -> dict[str, Any]:
         """The whole result as plain data without NaN or infinity; `fastgate.load` reads it back from JSON."""
-        return {
-            "schema_version": SCHEMA_VERSION,
-            "gate": self.gate,
-            "verdict": self.verdict,
-            "policy": self.policy,
-            "evidence": self.evidence,
-            **{name: frame.to_dicts() for name, frame in self.tables.items()},
-        }
+        return tables.to_dict(self)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the result so that `fastgate.load` reads it back: ``.json``, or a folder of Parquet files.

@@ -13,7 +13,13 @@ from typing import IO, TYPE_CHECKING, Any, Final
 import polars as pl
 
 from fastgate.errors import DataError
-from fastgate.gates.result import SCHEMA_VERSION, TABLES, BenchmarkResult
+from fastgate.gates import result as benchmark
+from fastgate.gates.result import BenchmarkResult
+from fastgate.gates.safety import result as safety
+from fastgate.gates.safety.result import SafetyResult
+from fastgate.gates.stability import result as stability
+from fastgate.gates.stability.result import StabilityResult
+from fastgate.gates.tables import SCHEMA_VERSION, Result, from_rows, to_dict, typed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,7 +27,11 @@ if TYPE_CHECKING:
 __all__ = ["load", "save", "to_json", "write_aside"]
 
 MANIFEST: Final = "result.json"
-_RESULTS: Final = {"benchmark": BenchmarkResult}
+_RESULTS: Final[dict[str, tuple[Any, dict[str, dict[str, Any]]]]] = {
+    "benchmark": (BenchmarkResult, benchmark.TABLES),
+    "safety": (SafetyResult, safety.TABLES),
+    "stability": (StabilityResult, stability.TABLES),
+}
 
 
 def write_aside(path: Path, write: Callable[[IO[bytes]], object]) -> None:
@@ -63,11 +73,11 @@ def to_json(data: Mapping[str, Any]) -> bytes:
     return json.dumps(data, allow_nan=False, ensure_ascii=False, indent=1).encode() + b"\n"
 
 
-def save(result: BenchmarkResult, path: str | PathLike[str]) -> None:
+def save(result: Result, path: str | PathLike[str]) -> None:
     """Write a result; see `BenchmarkResult.save`. A folder's name ending in ``.arrow`` holds Arrow files."""
     path = Path(path)
     if path.suffix == ".json":
-        write_aside(path, lambda file: file.write(to_json(result.to_dict())))
+        write_aside(path, lambda file: file.write(to_json(to_dict(result))))
         return
     if path.is_file():
         raise DataError(
@@ -92,17 +102,18 @@ def save(result: BenchmarkResult, path: str | PathLike[str]) -> None:
     write_aside(path / MANIFEST, lambda file: file.write(to_json(head)))
 
 
-def load(path: str | PathLike[str]) -> BenchmarkResult:
+def load(path: str | PathLike[str]) -> BenchmarkResult | SafetyResult | StabilityResult:
     """A result that was saved: a ``.json`` file or a folder of tables.
 
     Parameters
     ----------
     path : str or path
-        What `BenchmarkResult.save` or the command line's ``-o`` wrote.
+        What a result's ``save`` or the command line's ``-o`` wrote.
 
     Returns
     -------
-    BenchmarkResult
+    BenchmarkResult, SafetyResult or StabilityResult
+        As the gate that wrote it returned it.
 
     Raises
     ------
@@ -132,14 +143,18 @@ def load(path: str | PathLike[str]) -> BenchmarkResult:
             where=str(path),
             hint="read it with the fastgate that wrote it, or judge the samples again",
         )
+    kind, columns = _RESULTS[data["gate"]]
     try:
         tables = {
-            name: _table(name, data[name])
+            name: from_rows(columns[name], data[name])
             if path.is_file()
-            else _typed(name, _stored(path / data["tables"][name]))
-            for name in TABLES
+            else typed(columns[name], _stored(path / data["tables"][name]))
+            for name in columns
         }
-        return BenchmarkResult(**tables, policy=data["policy"], evidence=data["evidence"])
+        result: BenchmarkResult | SafetyResult | StabilityResult = kind(
+            **tables, policy=data["policy"], evidence=data["evidence"]
+        )
+        return result
     except (KeyError, TypeError, ValueError, OSError, pl.exceptions.PolarsError) as error:
         raise _no_result(path, f"{type(error).__name__}: {error}") from None
 
@@ -155,20 +170,3 @@ def _no_result(path: Path, received: str) -> DataError:
 
 def _stored(file: Path) -> pl.DataFrame:
     return pl.read_ipc(file) if file.suffix == ".arrow" else pl.read_parquet(file)
-
-
-def _table(name: str, rows: list[dict[str, Any]]) -> pl.DataFrame:
-    schema = {column: pl.String if dtype is None else dtype for column, dtype in TABLES[name].items()}
-    return _typed(name, pl.DataFrame(rows, schema=schema, orient="row"))
-
-
-def _typed(name: str, frame: pl.DataFrame) -> pl.DataFrame:
-    """The columns in their order and types; names become categories in the order they appear."""
-    columns = []
-    for column, dtype in TABLES[name].items():
-        series = frame[column]
-        if dtype is None:
-            text = series.cast(pl.String)
-            series = text.cast(pl.Enum(text.unique(maintain_order=True).drop_nulls()))
-        columns.append(series.cast(dtype) if dtype is not None else series)
-    return pl.DataFrame(columns)

@@ -15,6 +15,7 @@ __all__ = [
     "EXIT_CODES",
     "OUTCOMES",
     "ROLES",
+    "SIGNALS",
     "STATUSES",
     "VERDICTS",
     "exit_code",
@@ -29,6 +30,7 @@ DIRECTIONS: Final = ("higher", "lower")
 GUARDS: Final = ("holds", "worse", "not_shown", "undefined")
 ROLES: Final = ("decides", "guard", "shown")
 STATUSES: Final = (*kernel_status.NAMES, "missing_cell")
+SIGNALS: Final = ("no_signal", "improvement", "regression", "undefined")
 
 Verdict: Final = pl.Enum(VERDICTS)
 Outcome: Final = pl.Enum(OUTCOMES)
@@ -36,6 +38,7 @@ Direction: Final = pl.Enum(DIRECTIONS)
 Role: Final = pl.Enum(ROLES)
 Status: Final = pl.Enum(STATUSES)
 Guard: Final = pl.Enum(GUARDS)
+Signal: Final = pl.Enum(SIGNALS)
 
 EXIT_CODES: Final = {"pass": 0, "block": 1, "review": 3, "refused": 4}
 

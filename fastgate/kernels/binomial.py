@@ -70,7 +70,7 @@ def wald(
         n = float(trials[c]) if trials[c] > 0 else math.nan
         k = float(successes[c]) if valid else math.nan
         p = k / n
-        half = z * math.sqrt(k * (n - k) / n) / n
+        half = z * math.sqrt(p * (n - k)) / n
         estimate[c] = p
         ci_low[c] = p - half
         ci_high[c] = p + half
@@ -102,12 +102,13 @@ def wilson(
         valid = (successes[c] >= 0) & (successes[c] <= trials[c]) & (trials[c] <= LARGEST)
         n = float(trials[c]) if trials[c] > 0 else math.nan
         k = float(successes[c]) if valid else math.nan
-        root = z * math.sqrt(k * (n - k) / n + 0.25 * z * z)
+        p = k / n
+        root = z * math.sqrt(p * (n - k) + 0.25 * z * z)
         upper = k + 0.5 * z * z + root
         share = 1.0 / (n + z * z)
-        estimate[c] = k / n
-        ci_low[c] = k * k / (n * upper)  # the product of the two limits is k²/(n (n + z²))
-        ci_high[c] = upper * share if k < n else k / n
+        estimate[c] = p
+        ci_low[c] = p * k / upper  # the product of the two limits is k²/(n (n + z²))
+        ci_high[c] = upper * share if k < n else p
         half_width[c] = root * share
         code = OK if n > 0.0 else TOO_FEW
         status[c] = code if valid else INVALID

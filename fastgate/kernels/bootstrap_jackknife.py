@@ -8,12 +8,13 @@ from fastgate.jit import device
 from fastgate.kernels.bootstrap_codes import MEAN, QUANTILE, RATIO, STD
 from fastgate.kernels.bootstrap_means import centre, mean_of, relative_mean
 from fastgate.kernels.order_statistics import interpolated, type7
+from fastgate.kernels.records import Floats
 
 __all__ = ["cell_acceleration", "point_estimate"]
 
 
 @device
-def standard_deviation(values):
+def standard_deviation(values: Floats) -> float:
     """The standard deviation with n − 1."""
     origin = values[0]
     mean = relative_mean(values)
@@ -30,7 +31,7 @@ def standard_deviation(values):
 
 
 @device
-def point_estimate(ordered, statistic, q):
+def point_estimate(ordered: Floats, statistic: int, q: float) -> float:
     """MEAN, STD, QUANTILE (type 7 at q) or TRIMMED (the int(q·n) values at each end left out) of a sorted sample."""
     n = ordered.size
     if statistic == MEAN:
@@ -44,7 +45,7 @@ def point_estimate(ordered, statistic, q):
 
 
 @device
-def influences(ordered, statistic, q, out):
+def influences(ordered: Floats, statistic: int, q: float, out: Floats) -> None:
     """(n − 1)(mean of the leave-one-out estimates − the one without value i), for each i, to `out`."""
     n = ordered.size
     if statistic == MEAN:
@@ -96,7 +97,7 @@ def influences(ordered, statistic, q, out):
 
 
 @device
-def acceleration(a, b):
+def acceleration(a: Floats, b: Floats) -> float:
     """Σ(u/n)³ over both samples' influences (the second's with a minus) / 6(Σ(u/n)²)^{3/2}; 0 where all are 0."""
     largest = 0.0
     for value in a:
@@ -122,7 +123,16 @@ def acceleration(a, b):
 
 
 @device
-def cell_acceleration(one, other, theta_a, theta_b, statistic, q, joint, influence):
+def cell_acceleration(
+    one: Floats,
+    other: Floats,
+    theta_a: float,
+    theta_b: float,
+    statistic: int,
+    q: float,
+    joint: bool,
+    influence: Floats,
+) -> float:
     """The acceleration of a statistic of one sample, of its difference between two (`other` not empty), or of a ratio.
 
     `joint`: a ratio of pairs. `influence` is room for the values of both samples.

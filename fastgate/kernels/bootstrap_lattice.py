@@ -17,9 +17,12 @@ from fastgate.jit import device, kernel
 from fastgate.kernels.bootstrap_codes import BASIC, BCA, JUMP, LATTICE, MEAN
 from fastgate.kernels.bootstrap_jackknife import cell_acceleration
 from fastgate.kernels.bootstrap_limits import adjusted_probability
+from fastgate.kernels.bootstrap_records import BootstrapLimits, BootstrapSamples, BootstrapTask
+from fastgate.kernels.bootstrap_types import LIMITS, SAMPLES, TASK
+from fastgate.kernels.records import Codes, Floats, Integers
 from fastgate.kernels.special import normal_isf
 from fastgate.kernels.status import NO_ROOT
-from fastgate.kernels.types import OB, OF, B, F, I
+from fastgate.kernels.types import B, F
 
 __all__ = ["lattice_limits"]
 
@@ -30,11 +33,13 @@ _NEGLIGIBLE: Final = -42.0
 
 
 @device
-def _points(values, origin, step, points, counts, histogram):
+def _points(
+    values: Floats, origin: float, step: float, points: Integers, counts: Integers, histogram: Integers
+) -> int:
     """The different lattice points of the values (steps from `origin`) and how often each occurs; returns how many."""
     top = 0
     for value in values:
-        k = np.int64(np.rint((value - origin) / step))
+        k = round((value - origin) / step)
         histogram[k] += 1
         top = max(top, k)
     different = 0
@@ -48,7 +53,7 @@ def _points(values, origin, step, points, counts, histogram):
 
 
 @device
-def _log_moment(points, counts, n, mean, s):
+def _log_moment(points: Integers, counts: Integers, n: int, mean: float, s: float) -> float:
     """n·log E e^{s(k − mean)} over the points."""
     top = max(s * (points[0] - mean), s * (points[points.size - 1] - mean))
     total = 0.0
@@ -58,7 +63,20 @@ def _log_moment(points, counts, n, mean, s):
 
 
 @device
-def _reach(pa, ca, n_a, mean_a, factor_a, pb, cb, n_b, mean_b, factor_b, sd, sign):
+def _reach(
+    pa: Integers,
+    ca: Integers,
+    n_a: int,
+    mean_a: float,
+    factor_a: int,
+    pb: Integers,
+    cb: Integers,
+    n_b: int,
+    mean_b: float,
+    factor_b: int,
+    sd: float,
+    sign: float,
+) -> float:
     """A distance that sign·(T − E T) exceeds with a probability below e^−37 (Chernoff's bound)."""
     best = math.inf
     t = 8.6
@@ -73,7 +91,7 @@ def _reach(pa, ca, n_a, mean_a, factor_a, pb, cb, n_b, mean_b, factor_b, sd, sig
 
 
 @device
-def _moments(points, counts, n):
+def _moments(points: Integers, counts: Integers, n: int) -> tuple[float, float]:
     mean = 0.0
     for i in range(points.size):
         mean += counts[i] * float(points[i])
@@ -86,7 +104,18 @@ def _moments(points, counts, n):
 
 
 @device
-def _accumulate(points, counts, n, factor, shift, period, sine, versine, real, imaginary):
+def _accumulate(
+    points: Integers,
+    counts: Integers,
+    n: int,
+    factor: int,
+    shift: int,
+    period: int,
+    sine: Floats,
+    versine: Floats,
+    real: Floats,
+    imaginary: Floats,
+) -> None:
     """Add Σ p(e^{iωf(k − shift)} − 1) at every frequency ω of the period to real and imaginary parts."""
     for i in range(points.size):
         weight = counts[i] / n
@@ -101,7 +130,18 @@ def _accumulate(points, counts, n, factor, shift, period, sine, versine, real, i
 
 
 @device
-def _cumulative(x, base, period, frequencies, used, psi_real, psi_imaginary, sine, versine, start_sum):
+def _cumulative(
+    x: int,
+    base: int,
+    period: int,
+    frequencies: Integers,
+    used: int,
+    psi_real: Floats,
+    psi_imaginary: Floats,
+    sine: Floats,
+    versine: Floats,
+    start_sum: float,
+) -> float:
     """P(T − centre <= x), for x in the window that begins at `base`."""
     total = 0.0
     place_of = (x + 1) % period
@@ -112,7 +152,7 @@ def _cumulative(x, base, period, frequencies, used, psi_real, psi_imaginary, sin
 
 
 @device
-def _round_up(size):
+def _round_up(size: int) -> int:
     """An odd period of at least this size, from a coarse set, so that cells share their tables of sines."""
     power = 64
     while power < size:
@@ -124,29 +164,31 @@ def _round_up(size):
     return power + 1
 
 
-@kernel(
-    types.void(
-        types.int64, types.int64, F, I, I, F, I, I, types.boolean, types.int64, types.float64, types.float64, B, F,
-        OF, OF, OF, OF, OF, OB,
-    )
-)  # fmt: skip
+@kernel(types.void(types.int64, types.int64, SAMPLES, TASK, B, F, LIMITS))
 def lattice_limits(
-    start, stop, a, offsets_a, n_a, b, offsets_b, n_b, two, method, alpha, z, route, steps, estimate, low, high, error, bias, status
-):  # fmt: skip
+    start: int,
+    stop: int,
+    samples: BootstrapSamples,
+    task: BootstrapTask,
+    route: Codes,
+    steps: Floats,
+    limits: BootstrapLimits,
+) -> None:
     """Percentile, basic or BCa limits of each cell whose route is LATTICE.
 
     Parameters
     ----------
-    a, b : float64
-        Cleaned values: ``n_a[c]`` of them from ``offsets_a[c]``; `b` is used where `two`.
-    alpha, z : float
-        1 − the confidence level, and the normal quantile of 1 − α/2.
+    samples, task : BootstrapSamples, BootstrapTask
+        Of a mean, or a difference of means.
+    route : int8, shape (n_cells,)
     steps : float64, shape (n_cells,)
         The lattices' steps.
-    estimate, low, high, error, bias : float64, shape (n_cells,), output
-    status : int8, shape (n_cells,), in and output
-        NO_ROOT where BCa has no limit; else as it was.
+    limits : BootstrapLimits, output
+        NO_ROOT where BCa has no limit.
     """
+    a, starts_a, n_a, b, starts_b, n_b, _, two, _ = samples
+    method, alpha, z = task.method, task.alpha, task.z
+    estimate, low, high, error, bias, status = limits
     period = 0
     sine = np.empty(0)
     versine = np.empty(0)
@@ -159,10 +201,10 @@ def lattice_limits(
         if route[c] != LATTICE:
             continue
         step = steps[c]
-        first = a[offsets_a[c] : offsets_a[c] + n_a[c]]
+        first = a[starts_a[c] : starts_a[c] + n_a[c]]
         second = b[:0]
         if two:
-            second = b[offsets_b[c] : offsets_b[c] + n_b[c]]
+            second = b[starts_b[c] : starts_b[c] + n_b[c]]
         count_a = first.size
         count_b = second.size
         if room.size < 2 * (count_a + count_b):

@@ -7,6 +7,7 @@ from typing import Final
 
 from fastgate.jit import device
 from fastgate.kernels.bootstrap_codes import JUMP
+from fastgate.kernels.records import Floats
 
 __all__ = ["accumulate", "law_below", "law_moments", "law_quantile", "pair_below", "pair_quantile"]
 
@@ -14,7 +15,7 @@ _EPS: Final = 2.220446049250313e-16
 
 
 @device
-def accumulate(weights, cumulative):
+def accumulate(weights: Floats, cumulative: Floats) -> None:
     """Write the running totals of the weights."""
     total = 0.0
     for i in range(weights.size):
@@ -23,7 +24,7 @@ def accumulate(weights, cumulative):
 
 
 @device
-def law_quantile(values, cumulative, p):
+def law_quantile(values: Floats, cumulative: Floats, p: float) -> float:
     """The least value at which the cumulative law reaches p."""
     low = 0
     high = values.size - 1
@@ -33,11 +34,12 @@ def law_quantile(values, cumulative, p):
             high = middle
         else:
             low = middle + 1
-    return values[low]
+    found: float = values[low]
+    return found
 
 
 @device
-def law_below(values, cumulative, theta, tolerance):
+def law_below(values: Floats, cumulative: Floats, theta: float, tolerance: float) -> float:
     """P(V < theta) + ½P(V = theta); values within the tolerance count as equal."""
     below = 0.0
     upto = 0.0
@@ -52,7 +54,7 @@ def law_below(values, cumulative, theta, tolerance):
 
 
 @device
-def law_moments(values, weights):
+def law_moments(values: Floats, weights: Floats) -> tuple[float, float]:
     """Mean and variance."""
     mean = 0.0
     for i in range(values.size):
@@ -65,12 +67,14 @@ def law_moments(values, weights):
 
 
 @device
-def _combined(u, v, ratio):
+def _combined(u: float, v: float, ratio: bool) -> float:
     return u / v if ratio else u - v
 
 
 @device
-def _pair_cumulative(a, cumulative_a, b, weights_b, ratio, t):
+def _pair_cumulative(
+    a: Floats, cumulative_a: Floats, b: Floats, weights_b: Floats, ratio: bool, t: float
+) -> tuple[float, float, float]:
     """P(f <= t), and the atoms of f = a − b (or a/b, b positive) next to t: the last one up to it, the first above it."""
     total = 0.0
     last = -math.inf
@@ -91,7 +95,9 @@ def _pair_cumulative(a, cumulative_a, b, weights_b, ratio, t):
 
 
 @device
-def pair_quantile(a, cumulative_a, b, weights_b, ratio, p):
+def pair_quantile(
+    a: Floats, cumulative_a: Floats, b: Floats, weights_b: Floats, ratio: bool, p: float
+) -> float:
     """The least atom of a − b (or a/b) at which its cumulative law reaches p."""
     low = min(_combined(a[0], b[b.size - 1], ratio), _combined(a[0], b[0], ratio))
     high = max(_combined(a[a.size - 1], b[0], ratio), _combined(a[a.size - 1], b[b.size - 1], ratio))
@@ -109,7 +115,9 @@ def pair_quantile(a, cumulative_a, b, weights_b, ratio, p):
 
 
 @device
-def pair_below(a, cumulative_a, b, weights_b, ratio, theta, tolerance):
+def pair_below(
+    a: Floats, cumulative_a: Floats, b: Floats, weights_b: Floats, ratio: bool, theta: float, tolerance: float
+) -> float:
     """P(f < theta) + ½P(f = theta); values within the tolerance count as equal."""
     below = _pair_cumulative(a, cumulative_a, b, weights_b, ratio, theta - tolerance)[0]
     upto = _pair_cumulative(a, cumulative_a, b, weights_b, ratio, theta + tolerance)[0]

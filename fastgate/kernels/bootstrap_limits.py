@@ -12,6 +12,7 @@ from fastgate.jit import device, kernel, reduction
 from fastgate.kernels.bootstrap_codes import BASIC, BCA, NORMAL
 from fastgate.kernels.bootstrap_means import mean_of
 from fastgate.kernels.order_statistics import tail_pair
+from fastgate.kernels.records import Codes, Floats
 from fastgate.kernels.special import normal_isf, normal_sf
 from fastgate.kernels.status import FEW_RESAMPLES, NO_ROOT, OK
 from fastgate.kernels.types import OB, OF, F
@@ -22,7 +23,7 @@ _GRID: Final = types.Array(types.float64, 2, "C", readonly=True)
 
 
 @device
-def adjusted_probability(z0, acceleration, z):
+def adjusted_probability(z0: float, acceleration: float, z: float) -> float:
     """Efron's (1987) BCa level Φ(z0 + (z0 + z)/(1 − a(z0 + z))); NaN where the denominator is not positive."""
     denominator = 1.0 - acceleration * (z0 + z)
     if not denominator > 0.0:
@@ -31,7 +32,7 @@ def adjusted_probability(z0, acceleration, z):
 
 
 @reduction(types.float64(F, types.float64))
-def _squares(values, mean):
+def _squares(values: Floats, mean: float) -> float:
     total = 0.0
     for i in range(values.size):
         d = values[i] - mean
@@ -40,7 +41,9 @@ def _squares(values, mean):
 
 
 @device
-def tail_limits(draws, work, theta, close, skew, method, alpha, z):
+def tail_limits(
+    draws: Floats, work: Floats, theta: float, close: float, skew: float, method: int, alpha: float, z: float
+) -> tuple[float, float, float, float, int]:
     """Standard error, bias and limits from the draws of a statistic; and a status.
 
     `draws` are relative to `theta`, `close` is the distance within which one counts as equal to 0, `skew` the acceleration;
@@ -94,7 +97,22 @@ def tail_limits(draws, work, theta, close, skew, method, alpha, z):
         OB,
     )
 )
-def drawn_limits(start, stop, draws, theta, close, skew, method, alpha, z, low, high, error, bias, status):
+def drawn_limits(
+    start: int,
+    stop: int,
+    draws: Floats,
+    theta: Floats,
+    close: Floats,
+    skew: Floats,
+    method: int,
+    alpha: float,
+    z: float,
+    low: Floats,
+    high: Floats,
+    error: Floats,
+    bias: Floats,
+    status: Codes,
+) -> None:
     """Limits of cells from their draws (rows, relative to `theta`): every method but STUDENTISED.
 
     Parameters

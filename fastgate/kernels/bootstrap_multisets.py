@@ -21,10 +21,13 @@ from fastgate.kernels.bootstrap_laws import (
 )
 from fastgate.kernels.bootstrap_limits import adjusted_probability
 from fastgate.kernels.bootstrap_means import mean_difference
+from fastgate.kernels.bootstrap_records import BootstrapLimits, BootstrapSamples, BootstrapTask
+from fastgate.kernels.bootstrap_types import LIMITS, SAMPLES, TASK
 from fastgate.kernels.order_statistics import sort, sort_weighted
+from fastgate.kernels.records import Codes, Floats, Integers
 from fastgate.kernels.special import normal_isf
 from fastgate.kernels.status import NO_ROOT, OK, UNBOUNDED
-from fastgate.kernels.types import OB, OF, B, F, I
+from fastgate.kernels.types import B
 
 __all__ = ["multiset_limits"]
 
@@ -32,7 +35,7 @@ _EPS: Final = 2.220446049250313e-16
 
 
 @device
-def _distinct(ordered, points, counts):
+def _distinct(ordered: Floats, points: Floats, counts: Integers) -> int:
     """The different values of a sorted sample and how often each occurs; returns how many."""
     different = 0
     for value in ordered:
@@ -46,15 +49,24 @@ def _distinct(ordered, points, counts):
 
 
 @device
-def _number(n, different):
+def _number(n: int, different: int) -> int:
     count = 1.0
     for d in range(1, different):
         count *= (n + d) / d
-    return np.int64(np.rint(count))
+    return round(count)
 
 
 @device
-def _statistic(points, drawn, n, statistic, q, centre, method, error):
+def _statistic(
+    points: Floats,
+    drawn: Integers,
+    n: int,
+    statistic: int,
+    q: float,
+    centre: float,
+    method: int,
+    error: float,
+) -> float:
     """The statistic of the resample that holds points[i] drawn[i] times; the points are centred for means."""
     if statistic in (MEAN, RATIO, STD):
         total = 0.0
@@ -91,7 +103,9 @@ def _statistic(points, drawn, n, statistic, q, centre, method, error):
 
 
 @device
-def _law(ordered, statistic, q, method, centre, scale, negate):
+def _law(
+    ordered: Floats, statistic: int, q: float, method: int, centre: float, scale: float, negate: bool
+) -> tuple[Floats, Floats]:
     """Values and weights of the statistic over all multisets of the sample, sorted by value."""
     n = ordered.size
     points = np.empty(n)
@@ -147,40 +161,36 @@ def _law(ordered, statistic, q, method, centre, scale, negate):
     return values, weights
 
 
-@kernel(
-    types.void(
-        types.int64, types.int64, F, I, I, F, I, I, F, types.boolean, types.int64, types.float64, types.int64, types.float64,
-        types.float64, B, OF, OF, OF, OF, OF, OB,
-    )
-)  # fmt: skip
+@kernel(types.void(types.int64, types.int64, SAMPLES, TASK, B, LIMITS))
 def multiset_limits(
-    start, stop, a, offsets_a, n_a, b, offsets_b, n_b, magnitude, two, statistic, q, method, alpha, z, route,
-    estimate, low, high, error, bias, status,
-):  # fmt: skip
+    start: int,
+    stop: int,
+    samples: BootstrapSamples,
+    task: BootstrapTask,
+    route: Codes,
+    limits: BootstrapLimits,
+) -> None:
     """Limits of each cell whose route is MULTISETS: every method but studentised differences.
 
     Parameters
     ----------
-    a, b : float64
-        Cleaned values: ``n_a[c]`` of them from ``offsets_a[c]``; `b` is used where `two`.
-    magnitude : float64, shape (n_cells,)
-        The largest absolute raw value.
-    statistic, method : int
-        MEAN, RATIO (of a to b; b of one sign), STD or TRIMMED (with `q` cut at each end).
-    alpha, z : float
-        1 − the confidence level, and the normal quantile of 1 − α/2.
-    estimate, low, high, error, bias : float64, shape (n_cells,), output
-    status : int8, shape (n_cells,), in and output
-        NO_ROOT where BCa has no limit; UNBOUNDED where a studentised limit is infinite; else as it was.
+    samples, task : BootstrapSamples, BootstrapTask
+        Of any statistic but a quantile; for a ratio, b is of one sign.
+    route : int8, shape (n_cells,)
+    limits : BootstrapLimits, output
+        NO_ROOT where BCa has no limit; UNBOUNDED where a studentised limit is infinite.
     """
+    a, starts_a, n_a, b, starts_b, n_b, magnitude, two, _ = samples
+    statistic, q, method, _, alpha, z = task
+    estimate, low, high, error, bias, status = limits
     for c in range(start, stop):
         if route[c] != MULTISETS:
             continue
-        first = a[offsets_a[c] : offsets_a[c] + n_a[c]].copy()
+        first = a[starts_a[c] : starts_a[c] + n_a[c]].copy()
         sort(first)
         second = b[:0].copy()
         if two:
-            second = b[offsets_b[c] : offsets_b[c] + n_b[c]].copy()
+            second = b[starts_b[c] : starts_b[c] + n_b[c]].copy()
             sort(second)
         n = first.size
         theta_a = point_estimate(first, MEAN if statistic == RATIO else statistic, q)

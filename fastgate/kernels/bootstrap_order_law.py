@@ -1,8 +1,6 @@
-"""The exact bootstrap law of a sample quantile, from binomial probabilities: nothing is drawn.
+"""The exact bootstrap law of a sample quantile, and of a difference of two: nothing is drawn.
 
-A resample's K-th order statistic is at most the sample's i-th with probability P(Bin(n, i/n) ≥ K). A type-7 quantile lies
-between the K-th and the (K+1)-th, and P(K-th = i, (K+1)-th > j) = C(n,K)[(i/n)^K − ((i−1)/n)^K](1 − j/n)^{n−K} for i ≤ j.
-These depend on n and the quantile alone, so cells of one size share a table.
+A type-7 quantile lies between two neighbouring order statistics, whose joint law `bootstrap_order_tables` gives.
 """
 
 from __future__ import annotations
@@ -18,161 +16,26 @@ from fastgate.kernels.bootstrap_codes import BASIC, BCA, JUMP, NORMAL, QUANTILE,
 from fastgate.kernels.bootstrap_jackknife import cell_acceleration
 from fastgate.kernels.bootstrap_laws import accumulate, law_moments, pair_below, pair_quantile
 from fastgate.kernels.bootstrap_limits import adjusted_probability
+from fastgate.kernels.bootstrap_order_tables import COLUMNS, order_of
+from fastgate.kernels.bootstrap_records import BootstrapLimits, BootstrapSamples, BootstrapTask, OrderTables
+from fastgate.kernels.bootstrap_types import LIMITS, ORDER_TABLES, SAMPLES, TASK
 from fastgate.kernels.order_statistics import interpolated, sort, sort_weighted, type7
+from fastgate.kernels.records import Codes, Floats, Integers
 from fastgate.kernels.special import normal_isf
 from fastgate.kernels.status import NO_ROOT
-from fastgate.kernels.types import OB, OF, OI, B, F, I
+from fastgate.kernels.types import B, I
 
-__all__ = ["order_tables", "order_windows", "quantile_limits", "quantile_pair_limits"]
+__all__ = ["quantile_limits", "quantile_pair_limits"]
 
 _EPS: Final = 2.220446049250313e-16
-# Ranks whose probability is below e^−46 = 1e−20 are left out of a table.
-_NEGLIGIBLE: Final = 46.0
 # Neighbouring order statistics of a resample are rarely far apart: each further rank costs a factor of about e.
 _APART: Final = 100
-# Columns of a table: P(K-th ≤ i), P((K+1)-th ≤ i), and the two scaled factors of the joint law.
-_COLUMNS: Final = 4
 
 
 @device
-def order_of(n, q):
-    """K (from 1) and the fraction between the K-th and (K+1)-th order statistic of the type-7 quantile."""
-    h = (n - 1) * q
-    k = int(h)
-    if k >= n - 1:
-        return n, 0.0
-    return k + 1, h - k
-
-
-@device
-def _divergence(k, n, i):
-    """n times the Kullback-Leibler divergence of k/n from i/n."""
-    total = 0.0
-    if k > 0:
-        total += k * math.log(k / i)
-    if k < n:
-        total += (n - k) * math.log((n - k) / (n - i)) if i < n else math.inf
-    return total
-
-
-@kernel(types.void(types.int64, types.int64, I, types.float64, OI, OI))
-def order_windows(start, stop, sizes, q, first, length):
-    """The ranks (from 1) that a quantile of a resample of each size can have with a probability above 1e−20."""
-    for t in range(start, stop):
-        n = sizes[t]
-        k, _ = order_of(n, q)
-        low = k
-        while low > 1 and _divergence(k, n, low - 1) < _NEGLIGIBLE:
-            low -= 1
-        top = min(k + 1, n)
-        high = top
-        while high < n and _divergence(top - 1, n, high) < _NEGLIGIBLE:
-            high += 1
-        first[t] = low
-        length[t] = high - low + 1
-
-
-@device
-def _stirling_error(n):
-    """log n! − (log √(2πn) + n·log n − n)."""
-    if n < 16.0:
-        total = 0.0
-        for k in range(2, int(n) + 1):
-            total += math.log(k)
-        return total - (0.5 * math.log(2.0 * math.pi * n) + n * math.log(n) - n)
-    square = 1.0 / (n * n)
-    return (
-        1.0 / 12.0
-        - (1.0 / 360.0 - (1.0 / 1260.0 - (1.0 / 1680.0 - square / 1188.0) * square) * square) * square
-    ) / n
-
-
-@device
-def _deviance(x, mean):
-    """x·log(x/mean) + mean − x, without cancellation (Loader 2000)."""
-    d = x - mean
-    if abs(d) < 0.1 * (x + mean):
-        v = d / (x + mean)
-        total = d * v
-        term = 2.0 * x * v
-        for j in range(1, 30):
-            term *= v * v
-            following = total + term / (2 * j + 1)
-            if following == total:
-                break
-            total = following
-        return total
-    return x * math.log(x / mean) + mean - x
-
-
-@device
-def _binomial_mass(k, n, p):
-    """P(Bin(n, p) = k), by Loader's saddle-point form."""
-    if p >= 1.0:
-        return 1.0 if k == n else 0.0
-    if k == 0:
-        return math.exp(n * math.log1p(-p))
-    if k == n:
-        return math.exp(n * math.log(p))
-    logarithm = _stirling_error(float(n)) - _stirling_error(float(k)) - _stirling_error(float(n - k))
-    logarithm -= _deviance(float(k), n * p) + _deviance(float(n - k), n * (1.0 - p))
-    return math.exp(logarithm) * math.sqrt(n / (2.0 * math.pi * k * (n - k)))
-
-
-@device
-def _at_least(k, n, p, mass):
-    """P(Bin(n, p) ≥ k), summed outwards from k over the smaller tail; `mass` is P(Bin = k)."""
-    if p >= 1.0:
-        return 1.0
-    odds = p / (1.0 - p)
-    if k > n * p:
-        total = 0.0
-        term = mass
-        for j in range(k, n + 1):
-            total += term
-            if term < 1e-18 * total:
-                break
-            term *= odds * (n - j) / (j + 1.0)
-        return total
-    total = 0.0
-    term = mass
-    for j in range(k, 0, -1):
-        term *= j / ((n - j + 1.0) * odds)
-        total += term
-        if term < 1e-18 * total:
-            break
-    return 1.0 - total
-
-
-@kernel(types.void(types.int64, types.int64, I, types.float64, I, I, I, OF))
-def order_tables(start, stop, sizes, q, first, length, places, tables):
-    """Fill the table of each size: `length` rows of 4 columns from ``4·places[t]``."""
-    for t in range(start, stop):
-        n = sizes[t]
-        k, fraction = order_of(n, q)
-        table = tables[_COLUMNS * places[t] : _COLUMNS * (places[t] + length[t])]
-        scale = _binomial_mass(k, n, k / n) if k < n else 1.0
-        for row in range(length[t]):
-            i = first[t] + row
-            p = i / n
-            mass = _binomial_mass(k, n, p)
-            table[_COLUMNS * row] = _at_least(k, n, p, mass)
-            table[_COLUMNS * row + 1] = table[_COLUMNS * row]
-            if fraction > 0.0:
-                table[_COLUMNS * row + 1] = _at_least(k + 1, n, p, _binomial_mass(k + 1, n, p))
-            # (i/K)^K − ((i−1)/K)^K and ((n−i)/(n−K))^{n−K}, each without its factor e^{±(i−K)}.
-            power = k * math.log1p((i - k) / k) - (i - k)
-            table[_COLUMNS * row + 2] = (
-                scale * math.exp(power) * (-math.expm1(k * math.log1p(-1.0 / i)) if i > 1 else 1.0)
-            )
-            rest = 0.0
-            if i < n:
-                rest = math.exp((n - k) * math.log1p((k - i) / (n - k)) + (i - k))
-            table[_COLUMNS * row + 3] = rest
-
-
-@device
-def _evaluate(ordered, table, first, rows, fraction, decay, t):
+def _evaluate(
+    ordered: Floats, table: Floats, first: int, rows: int, fraction: float, decay: Floats, t: float
+) -> tuple[float, float, float]:
     """P(V ≤ t), and the atoms of the law next to t: the last one up to it and the first above it."""
     n = ordered.size
     # How many values are ≤ t, among the ranks of the table.
@@ -189,12 +52,12 @@ def _evaluate(ordered, table, first, rows, fraction, decay, t):
     following = ordered[rank] if rank < first + rows - 1 else math.inf
     if rank < first:
         return 0.0, last, following
-    total = table[_COLUMNS * (rank - first) + 1]
+    total = table[COLUMNS * (rank - first) + 1]
     if fraction == 0.0:
         return total, last, following
     top = first + rows - 1
     j = rank
-    rest_rank = table[_COLUMNS * (rank - first) + 3]
+    rest_rank = table[COLUMNS * (rank - first) + 3]
     for i in range(rank, max(first, rank - _APART) - 1, -1):
         x = ordered[i - 1]
         while j < top and interpolated(x, ordered[j], fraction) <= t:
@@ -205,13 +68,15 @@ def _evaluate(ordered, table, first, rows, fraction, decay, t):
             following = min(following, interpolated(x, ordered[j], fraction))
         rest = rest_rank * decay[rank - i]
         if j - i < decay.size:
-            rest -= table[_COLUMNS * (j - first) + 3] * decay[j - i]
-        total += table[_COLUMNS * (i - first) + 2] * rest
+            rest -= table[COLUMNS * (j - first) + 3] * decay[j - i]
+        total += table[COLUMNS * (i - first) + 2] * rest
     return total, last, following
 
 
 @device
-def _quantile(ordered, table, first, rows, fraction, decay, p):
+def _quantile(
+    ordered: Floats, table: Floats, first: int, rows: int, fraction: float, decay: Floats, p: float
+) -> float:
     """The least atom at which the law reaches p."""
     target = p - JUMP
     # The limits of the two order statistics enclose the one sought.
@@ -221,7 +86,7 @@ def _quantile(ordered, table, first, rows, fraction, decay, p):
         high = rows - 1
         while low < high:
             middle = (low + high) // 2
-            if table[_COLUMNS * middle + column] >= target:
+            if table[COLUMNS * middle + column] >= target:
                 high = middle
             else:
                 low = middle + 1
@@ -237,11 +102,14 @@ def _quantile(ordered, table, first, rows, fraction, decay, p):
             right = last
         else:
             left = following
-    return right
+    found: float = right
+    return found
 
 
 @device
-def _moments(ordered, table, first, rows, fraction, theta):
+def _moments(
+    ordered: Floats, table: Floats, first: int, rows: int, fraction: float, theta: float
+) -> tuple[float, float]:
     """Mean (relative to theta) and variance of the law."""
     mean_k = 0.0
     mean_k1 = 0.0
@@ -251,10 +119,10 @@ def _moments(ordered, table, first, rows, fraction, theta):
     before_k1 = 0.0
     for row in range(rows):
         x = ordered[first - 1 + row] - theta
-        mass_k = table[_COLUMNS * row] - before_k
-        mass_k1 = table[_COLUMNS * row + 1] - before_k1
-        before_k = table[_COLUMNS * row]
-        before_k1 = table[_COLUMNS * row + 1]
+        mass_k = table[COLUMNS * row] - before_k
+        mass_k1 = table[COLUMNS * row + 1] - before_k1
+        before_k = table[COLUMNS * row]
+        before_k1 = table[COLUMNS * row + 1]
         mean_k += mass_k * x
         mean_k1 += mass_k1 * x
         square_k += mass_k * x * x
@@ -265,12 +133,12 @@ def _moments(ordered, table, first, rows, fraction, theta):
     beyond = 0.0
     for row in range(rows - 1, -1, -1):
         x = ordered[first - 1 + row] - theta
-        rest = table[_COLUMNS * row + 3]
+        rest = table[COLUMNS * row + 3]
         if row < rows - 1:
-            following = table[_COLUMNS * (row + 1) + 3] * math.exp(-1.0)
+            following = table[COLUMNS * (row + 1) + 3] * math.exp(-1.0)
             beyond = beyond * math.exp(-1.0) + (rest - following) * (ordered[first + row] - theta)
-        mass_k = table[_COLUMNS * row] - (table[_COLUMNS * (row - 1)] if row > 0 else 0.0)
-        factor = table[_COLUMNS * row + 2]
+        mass_k = table[COLUMNS * row] - (table[COLUMNS * (row - 1)] if row > 0 else 0.0)
+        factor = table[COLUMNS * row + 2]
         product += x * (factor * beyond + max(mass_k - factor * rest, 0.0) * x)
     mean = (1.0 - fraction) * mean_k + fraction * mean_k1
     square = (
@@ -282,56 +150,58 @@ def _moments(ordered, table, first, rows, fraction, theta):
 
 
 @device
-def _decays():
+def _decays() -> Floats:
     decay = np.empty(740)
     for d in range(decay.size):
         decay[d] = math.exp(-d)
     return decay
 
 
-@kernel(
-    types.void(
-        types.int64, types.int64, F, I, I, types.float64, types.int64, types.float64, types.float64, B, I, I, I, I, F,
-        OF, OF, OF, OF, OF, OB,
-    )
-)  # fmt: skip
+@kernel(types.void(types.int64, types.int64, SAMPLES, TASK, B, I, ORDER_TABLES, LIMITS))
 def quantile_limits(
-    start, stop, a, offsets, n, q, method, alpha, z, route, table_of, first, length, places, tables,
-    estimate, low, high, error, bias, status,
-):  # fmt: skip
+    start: int,
+    stop: int,
+    samples: BootstrapSamples,
+    task: BootstrapTask,
+    route: Codes,
+    table_of: Integers,
+    laws: OrderTables,
+    limits: BootstrapLimits,
+) -> None:
     """Percentile, basic, normal or BCa limits of each cell whose route is QUANTILE_LAW.
 
     Parameters
     ----------
-    a : float64
-        Cleaned values: ``n[c]`` of them from ``offsets[c]``.
-    q : float
-        The quantile, in (0, 1).
-    alpha, z : float
-        1 − the confidence level, and the normal quantile of 1 − α/2.
+    samples, task : BootstrapSamples, BootstrapTask
+        Of a quantile of one sample.
+    route : int8, shape (n_cells,)
     table_of : int64, shape (n_cells,)
-        Which table (of `first`, `length`, `places`) has the cell's size.
-    estimate, low, high, error, bias : float64, shape (n_cells,), output
-    status : int8, shape (n_cells,), in and output
-        NO_ROOT where BCa has no limit; else as it was.
+        Which of the laws has the cell's size.
+    laws : OrderTables
+    limits : BootstrapLimits, output
+        NO_ROOT where BCa has no limit.
     """
+    a, starts_a, n_a = samples.a, samples.starts_a, samples.n_a
+    _, q, method, _, alpha, z = task
+    first, length, places, tables = laws
+    estimate, low, high, error, bias, status = limits
     decay = _decays()
     room = np.empty(0)
     influence = np.empty(0)
     for c in range(start, stop):
         if route[c] != QUANTILE_LAW:
             continue
-        size = n[c]
+        size = n_a[c]
         if room.size < size:
             room = np.empty(size)
             influence = np.empty(size)
         ordered = room[:size]
-        ordered[:] = a[offsets[c] : offsets[c] + size]
+        ordered[:] = a[starts_a[c] : starts_a[c] + size]
         sort(ordered)
         t = table_of[c]
         rank = first[t]
         rows = length[t]
-        table = tables[_COLUMNS * places[t] : _COLUMNS * (places[t] + rows)]
+        table = tables[COLUMNS * places[t] : COLUMNS * (places[t] + rows)]
         _, fraction = order_of(size, q)
         theta = type7(ordered, size, q)
         mean, variance = _moments(ordered, table, rank, rows, fraction, theta)
@@ -368,7 +238,9 @@ def quantile_limits(
 
 
 @device
-def _law(ordered, table, first, rows, fraction, decay):
+def _law(
+    ordered: Floats, table: Floats, first: int, rows: int, fraction: float, decay: Floats
+) -> tuple[Floats, Floats]:
     """The law's atoms and weights, sorted by value."""
     atoms = rows
     if fraction > 0.0:
@@ -379,20 +251,20 @@ def _law(ordered, table, first, rows, fraction, decay):
     before = 0.0
     for row in range(rows):
         x = ordered[first - 1 + row]
-        mass = table[_COLUMNS * row] - before
-        before = table[_COLUMNS * row]
+        mass = table[COLUMNS * row] - before
+        before = table[COLUMNS * row]
         if fraction == 0.0:
             values[used] = x
             weights[used] = mass
             used += 1
             continue
-        factor = table[_COLUMNS * row + 2]
-        rest = table[_COLUMNS * row + 3]
+        factor = table[COLUMNS * row + 2]
+        rest = table[COLUMNS * row + 3]
         values[used] = x
         weights[used] = max(mass - factor * rest, 0.0)
         used += 1
         for j in range(row + 1, min(rows, row + _APART)):
-            following = table[_COLUMNS * j + 3] * decay[j - row]
+            following = table[COLUMNS * j + 3] * decay[j - row]
             weight = factor * (rest - following)
             rest = following
             if weight > 1e-18:
@@ -407,36 +279,42 @@ def _law(ordered, table, first, rows, fraction, decay):
     return values, weights
 
 
-@kernel(
-    types.void(
-        types.int64, types.int64, F, I, I, F, I, I, types.float64, types.int64, types.float64, types.float64, B, I, I, I, I, I,
-        F, OF, OF, OF, OF, OF, OB,
-    )
-)  # fmt: skip
+@kernel(types.void(types.int64, types.int64, SAMPLES, TASK, B, I, I, ORDER_TABLES, LIMITS))
 def quantile_pair_limits(
-    start, stop, a, offsets_a, n_a, b, offsets_b, n_b, q, method, alpha, z, route, table_a, table_b, first, length, places,
-    tables, estimate, low, high, error, bias, status,
-):  # fmt: skip
+    start: int,
+    stop: int,
+    samples: BootstrapSamples,
+    task: BootstrapTask,
+    route: Codes,
+    table_a: Integers,
+    table_b: Integers,
+    laws: OrderTables,
+    limits: BootstrapLimits,
+) -> None:
     """The same for the difference of two samples' quantiles (route QUANTILE_PAIR), from the two exact laws."""
+    a, starts_a, n_a, b, starts_b, n_b, _, _, _ = samples
+    _, q, method, _, alpha, z = task
+    first, length, places, tables = laws
+    estimate, low, high, error, bias, status = limits
     decay = _decays()
     for c in range(start, stop):
         if route[c] != QUANTILE_PAIR:
             continue
-        one = a[offsets_a[c] : offsets_a[c] + n_a[c]].copy()
-        two = b[offsets_b[c] : offsets_b[c] + n_b[c]].copy()
+        one = a[starts_a[c] : starts_a[c] + n_a[c]].copy()
+        other = b[starts_b[c] : starts_b[c] + n_b[c]].copy()
         sort(one)
-        sort(two)
+        sort(other)
         theta_a = type7(one, one.size, q)
-        theta_b = type7(two, two.size, q)
+        theta_b = type7(other, other.size, q)
         theta = theta_a - theta_b
         t = table_a[c]
-        table = tables[_COLUMNS * places[t] : _COLUMNS * (places[t] + length[t])]
+        table = tables[COLUMNS * places[t] : COLUMNS * (places[t] + length[t])]
         _, fraction = order_of(one.size, q)
         values, weights = _law(one, table, first[t], length[t], fraction, decay)
         t = table_b[c]
-        table = tables[_COLUMNS * places[t] : _COLUMNS * (places[t] + length[t])]
-        _, fraction = order_of(two.size, q)
-        others, other_weights = _law(two, table, first[t], length[t], fraction, decay)
+        table = tables[COLUMNS * places[t] : COLUMNS * (places[t] + length[t])]
+        _, fraction = order_of(other.size, q)
+        others, other_weights = _law(other, table, first[t], length[t], fraction, decay)
         cumulative = np.empty(values.size)
         accumulate(weights, cumulative)
         mean_a, variance_a = law_moments(values, weights)
@@ -455,8 +333,8 @@ def quantile_pair_limits(
             z0 = -normal_isf(
                 min(pair_below(values, cumulative, others, other_weights, False, theta, close), 1.0)
             )
-            influence = np.empty(one.size + two.size)
-            skew = cell_acceleration(one, two, theta_a, theta_b, QUANTILE, q, False, influence)
+            influence = np.empty(one.size + other.size)
+            skew = cell_acceleration(one, other, theta_a, theta_b, QUANTILE, q, False, influence)
             level_low = adjusted_probability(z0, skew, -z)
             level_high = adjusted_probability(z0, skew, z)
         if not (level_low > 0.0 and level_high < 1.0):

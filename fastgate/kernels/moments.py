@@ -16,7 +16,9 @@ from fastgate.kernels.types import OB, OF, OI, B, F, I
 __all__ = [
     "CELL",
     "MOMENTS",
+    "Cell",
     "common_exponent",
+    "load",
     "mean_difference",
     "measure",
     "merge_kernel",
@@ -25,6 +27,8 @@ __all__ = [
     "scaled",
 ]
 
+# One cell's moments: shift, centre, m2, m3, exponent, constant, status.
+Cell = tuple[float, float, float, float, int, bool, int]
 CELL: Final = types.Tuple((*[types.float64] * 4, types.int64, types.boolean, types.int64))
 MOMENTS: Final = types.NamedTuple([I, I, F, F, F, F, I, B, B], MomentArrays)
 _OUT: Final = types.NamedTuple([OI, OI, OF, OF, OF, OF, OI, OB, OB], MomentArrays)
@@ -80,7 +84,7 @@ def scaled(value: float, exponent: int) -> float:
     """The value times 2^exponent."""
     if exponent == 0:
         return value
-    return math.ldexp(value, exponent)
+    return math.ldexp(value, int(exponent))
 
 
 @device
@@ -117,8 +121,8 @@ def _corrected(
 
 
 @kernel(CELL(F, types.boolean))
-def measure(cell: Floats, third: bool) -> tuple[float, float, float, float, int, bool, int]:
-    """Shift, centre, m2, m3, exponent, constant and status of a cell of one or more values.
+def measure(cell: Floats, third: bool) -> Cell:
+    """Moments of a cell of one or more values.
 
     A NaN among the values gives NONFINITE, as an infinity does.
     """
@@ -143,7 +147,7 @@ def measure(cell: Floats, third: bool) -> tuple[float, float, float, float, int,
     if not (reach >= _SMALL and reach <= _LARGE):
         # ±1000 brings every float64 near enough to 1; the scaled difference cannot overflow as this one can.
         exponent = 1000 if math.isinf(reach) else min(max(_binary_exponent(reach), -1000), 1000)
-    factor = math.ldexp(1.0, -exponent)
+    factor = math.ldexp(1.0, -int(exponent))
     scratch = np.empty(cell.size)
     for i in range(cell.size):
         scratch[i] = cell[i] * factor - shift * factor
@@ -217,15 +221,29 @@ def moments_kernel(
 
 
 @device
+def load(moments: MomentArrays, c: int) -> Cell:
+    """The moments of one cell."""
+    return (
+        moments.shift[c],
+        moments.centre[c],
+        moments.m2[c],
+        moments.m3[c],
+        moments.exponent[c],
+        moments.constant[c] == 1,
+        int(moments.status[c]),
+    )
+
+
+@device
 def common_exponent(
-    shift_a: float, exponent_a: int, constant_a: int, shift_b: float, exponent_b: int, constant_b: int
+    shift_a: float, exponent_a: int, constant_a: bool, shift_b: float, exponent_b: int, constant_b: bool
 ) -> int:
     """A power of two that keeps the squares of both cells' spreads and of their difference representable."""
     unset = -5000
     exponent = unset
-    if constant_a == 0:
+    if not constant_a:
         exponent = exponent_a
-    if constant_b == 0:
+    if not constant_b:
         exponent = max(exponent, exponent_b)
     distance = abs(shift_b - shift_a)
     if distance >= _SMALL and distance <= _LARGE:
@@ -277,7 +295,7 @@ def merge_kernel(start: int, stop: int, a: MomentArrays, b: MomentArrays, out: M
             out.status[c] = NONFINITE
             continue
         exponent = common_exponent(
-            a.shift[c], a.exponent[c], a.constant[c], b.shift[c], b.exponent[c], b.constant[c]
+            a.shift[c], a.exponent[c], a.constant[c] == 1, b.shift[c], b.exponent[c], b.constant[c] == 1
         )
         delta = mean_difference(
             a.shift[c], a.centre[c], a.exponent[c], b.shift[c], b.centre[c], b.exponent[c], exponent

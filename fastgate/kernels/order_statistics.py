@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from fastgate.jit import device
+from fastgate.kernels.records import Floats
 
 __all__ = ["interpolated", "select", "sort", "sort_weighted", "tail_pair", "type7", "type7_pair"]
 
@@ -15,7 +16,7 @@ _BUCKETED = 512
 
 
 @device
-def _pivot(values, low, high):
+def _pivot(values: Floats, low: int, high: int) -> float:
     """The median of three values at pseudo-random places: no order of the input makes sorting quadratic."""
     span = np.uint64(high - low + 1)
     word = (np.uint64(low) * np.uint64(0x9E3779B97F4A7C15) + span) * np.uint64(0xD1B54A32D192ED03)
@@ -24,11 +25,12 @@ def _pivot(values, low, high):
     b = values[low + np.int64(((word >> np.uint64(32)) * span) >> np.uint64(32))]
     word *= np.uint64(0x94D049BB133111EB)
     c = values[low + np.int64(((word >> np.uint64(32)) * span) >> np.uint64(32))]
-    return max(min(a, b), min(max(a, b), c))
+    middle: float = max(min(a, b), min(max(a, b), c))
+    return middle
 
 
 @device
-def sort(values):
+def sort(values: Floats) -> None:
     """Sort in place, ascending; the values hold no NaN."""
     stack = np.empty(128, np.int64)
     stack[0] = 0
@@ -71,7 +73,7 @@ def sort(values):
 
 
 @device
-def _quicksort_weighted(values, weights):
+def _quicksort_weighted(values: Floats, weights: Floats) -> None:
     stack = np.empty(128 if values.size > _INSERTION else 2, np.int64)
     stack[0] = 0
     stack[1] = values.size - 1
@@ -116,7 +118,7 @@ def _quicksort_weighted(values, weights):
 
 
 @device
-def sort_weighted(values, weights):
+def sort_weighted(values: Floats, weights: Floats) -> None:
     """Sort `values` in place, ascending, and carry `weights` along.
 
     Large arrays are first spread over buckets of equal width, which leaves little to compare: 92 378 values take
@@ -158,7 +160,7 @@ def sort_weighted(values, weights):
 
 
 @device
-def select(values, low, high, k):
+def select(values: Floats, low: int, high: int, k: int) -> float:
     """Reorder ``values[low … high]`` so that place k holds what sorting would put there; returns it.
 
     Afterwards no value before k is above it and no value after k below it.
@@ -182,37 +184,38 @@ def select(values, low, high, k):
             low = i
         else:
             break
-    return values[k]
+    found: float = values[k]
+    return found
 
 
 @device
-def interpolated(left, right, fraction):
-    """left + fraction·(right − left), which is left exactly where both are equal (also if infinite)."""
+def interpolated(left: float, right: float, fraction: float) -> float:
+    """Left + fraction·(right − left), which is left exactly where both are equal (also if infinite)."""
     if fraction == 0.0 or left == right:
         return left
     return left + fraction * (right - left)
 
 
 @device
-def type7(ordered, n, q):
+def type7(ordered: Floats, n: int, q: float) -> float:
     """The type-7 quantile of the first n sorted values (Hyndman and Fan 1996)."""
     h = (n - 1) * q
     k = int(h)
     if k >= n - 1:
-        return ordered[n - 1]
-    return interpolated(ordered[k], ordered[k + 1], h - k)
+        k, h = n - 1, n - 1.0
+    return interpolated(ordered[k], ordered[min(k + 1, n - 1)], h - k)
 
 
 @device
-def _following(values, first, stop):
-    smallest = values[first]
+def _following(values: Floats, first: int, stop: int) -> float:
+    smallest: float = values[first]
     for value in values[first + 1 : stop]:
         smallest = min(smallest, value)
     return smallest
 
 
 @device
-def type7_pair(values, p_low, p_high):
+def type7_pair(values: Floats, p_low: float, p_high: float) -> tuple[float, float]:
     """The type-7 quantiles at p_low <= p_high, by selection; reorders the values."""
     n = values.size
     h = (n - 1) * p_low
@@ -229,7 +232,9 @@ def type7_pair(values, p_low, p_high):
 
 
 @device
-def tail_pair(values, room, p_low, p_high, t_low, t_high):
+def tail_pair(
+    values: Floats, room: Floats, p_low: float, p_high: float, t_low: float, t_high: float
+) -> tuple[float, float]:
     """The type-7 quantiles at p_low <= p_high of values of which few should lie below t_low or above t_high.
 
     One pass copies those few to `room` (of the same size), and selection goes on there: 15 µs for the 2.5 % tails of

@@ -52,19 +52,21 @@ PASSES_CANDIDATE: Final = 9  # trials of used cases
 TRIALS_CANDIDATE: Final = 10
 PASSES_BASELINE: Final = 11
 TRIALS_BASELINE: Final = 12
-REGRESSED_EVERY: Final = 13  # passed in every trial before, in none now
-FIXED_EVERY: Final = 14
-FLAKY_CANDIDATE: Final = 15
-FLAKY_BASELINE: Final = 16
-REPEATED: Final = 17  # more than one trial in both runs
+REPEATED: Final = 13  # with more than one trial in both runs; the following are of these
+REGRESSED_EVERY: Final = 14  # passed in every trial before, in none now
+FIXED_EVERY: Final = 15
+FLAKY_CANDIDATE: Final = 16  # trials disagree
+FLAKY_BASELINE: Final = 17
 N_TALLIES: Final = 18
 
 # Columns of the sums of a comparison, over used cases.
 SHARES_CANDIDATE: Final = 0
 SHARES_BASELINE: Final = 1
 SQUARES: Final = 2  # of the differences of shares
-WITHIN: Final = 3  # variances of these differences within the cases, between trials
-N_SUMS: Final = 4
+REPEATED_GAINS: Final = 3  # differences of shares, over cases with more than one trial in both runs
+REPEATED_SQUARES: Final = 4
+WITHIN: Final = 5  # variances of these differences within the cases, between trials
+N_SUMS: Final = 6
 
 
 @device
@@ -87,8 +89,6 @@ def compare_single(
         counts[UNDECIDED_BASELINE] += ones(errors_b[i])
     used = n + counts[NEITHER]
     counts[NEITHER] = used - counts[BOTH] - counts[REGRESSED] - counts[FIXED]
-    counts[REGRESSED_EVERY] = counts[REGRESSED]
-    counts[FIXED_EVERY] = counts[FIXED]
     counts[PASSES_CANDIDATE] = counts[BOTH] + counts[FIXED]
     counts[PASSES_BASELINE] = counts[BOTH] + counts[REGRESSED]
     counts[TRIALS_CANDIDATE] = counts[TRIALS_BASELINE] = used
@@ -192,16 +192,18 @@ def compare_runs(
             counts[TRIALS_CANDIDATE] += trials_a
             counts[PASSES_BASELINE] += passes_b
             counts[TRIALS_BASELINE] += trials_b
-            counts[REGRESSED_EVERY] += passes_a == 0 and fails_b == 0
-            counts[FIXED_EVERY] += fails_a == 0 and passes_b == 0
-            counts[FLAKY_CANDIDATE] += passes_a > 0 and fails_a > 0
-            counts[FLAKY_BASELINE] += passes_b > 0 and fails_b > 0
             share_a, share_b = passes_a / trials_a, passes_b / trials_b
             totals[SHARES_CANDIDATE] += share_a
             totals[SHARES_BASELINE] += share_b
             totals[SQUARES] += (share_a - share_b) ** 2
             if trials_a > 1 and trials_b > 1:
                 counts[REPEATED] += 1
+                counts[REGRESSED_EVERY] += passes_a == 0 and fails_b == 0
+                counts[FIXED_EVERY] += fails_a == 0 and passes_b == 0
+                counts[FLAKY_CANDIDATE] += passes_a > 0 and fails_a > 0
+                counts[FLAKY_BASELINE] += passes_b > 0 and fails_b > 0
+                totals[REPEATED_GAINS] += share_a - share_b
+                totals[REPEATED_SQUARES] += (share_a - share_b) ** 2
                 totals[WITHIN] += share_a * (1.0 - share_a) / (trials_a - 1)
                 totals[WITHIN] += share_b * (1.0 - share_b) / (trials_b - 1)
             if by_share:

@@ -7,10 +7,11 @@ from typing import Final
 from numba import types
 
 from fastgate.jit import device, kernel
-from fastgate.kernels.moments import MOMENTS, common_exponent, mean_difference, scaled
-from fastgate.kernels.pairs import OPTIONS, PAIRED, VALUES, Cell, judge_pairs, measure_pairs
+from fastgate.kernels.moments import MOMENTS, Cell, common_exponent, load, mean_difference, scaled
+from fastgate.kernels.pairs import OPTIONS, PAIRED, VALUES, judge_pairs, measure_pairs
 from fastgate.kernels.records import Floats, Integers, MomentArrays, PairedArrays, PairMomentArrays
 from fastgate.kernels.status import OK, TOO_FEW
+from fastgate.kernels.ttest import write_intervals, write_pvalues
 from fastgate.kernels.types import OB, OF, OI, F
 
 __all__ = ["comoment_merge_kernel", "pair_moments_kernel", "paired_from_moments_kernel"]
@@ -59,27 +60,14 @@ def pair_moments_kernel(
         out.comoment[i] = comoment
 
 
-@device
-def _load(moments: MomentArrays, i: int) -> Cell:
-    return (
-        moments.shift[i],
-        moments.centre[i],
-        moments.m2[i],
-        moments.m3[i],
-        moments.exponent[i],
-        moments.constant[i] == 1,
-        int(moments.status[i]),
-    )
-
-
 @kernel(types.void(types.int64, types.int64, _PAIRS, *OPTIONS, PAIRED))
 def paired_from_moments_kernel(
     start: int,
     stop: int,
     pairs: PairMomentArrays,
     alternative: int,
-    alpha: float,
-    interval: bool,
+    q: float,
+    quantiles: Floats,
     out: PairedArrays,
 ) -> None:
     """The test of each cell of pairs."""
@@ -89,21 +77,23 @@ def paired_from_moments_kernel(
         n_missing[i] = pairs.difference.n_missing[i]
         loaded = (
             n[i],
-            _load(pairs.baseline, i),
-            _load(pairs.candidate, i),
-            _load(pairs.difference, i),
+            load(pairs.baseline, i),
+            load(pairs.candidate, i),
+            load(pairs.difference, i),
             pairs.comoment[i],
         )
-        result = judge_pairs(loaded, alternative, alpha, interval)
-        t[i], df[i], p[i], delta[i], low[i], high[i], d[i], g[i], dz[i], gz[i], r[i] = result[:11]
-        mean_b[i], mean_a[i], status[i], error[i] = result[11:]
+        result = judge_pairs(loaded)
+        t[i], df[i], delta[i], d[i], g[i], dz[i], gz[i], r[i] = result[:8]
+        mean_b[i], mean_a[i], status[i], error[i] = result[8:]
+    write_pvalues(start, stop, alternative, t, df, p)
+    write_intervals(start, stop, alternative, q, quantiles, delta, error, df, low, high)
 
 
 @device
 def _distance(a: MomentArrays, b: MomentArrays, i: int) -> tuple[float, int]:
     """Difference of the means of both parts / 2^exponent, and the exponent that their merger has."""
     exponent = common_exponent(
-        a.shift[i], a.exponent[i], a.constant[i], b.shift[i], b.exponent[i], b.constant[i]
+        a.shift[i], a.exponent[i], a.constant[i] == 1, b.shift[i], b.exponent[i], b.constant[i] == 1
     )
     delta = mean_difference(
         a.shift[i], a.centre[i], a.exponent[i], b.shift[i], b.centre[i], b.exponent[i], exponent

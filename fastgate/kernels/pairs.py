@@ -9,11 +9,11 @@ import numpy as np
 from numba import types
 
 from fastgate.jit import device, kernel, reduction
-from fastgate.kernels.moments import CELL, measure, minus, scaled
+from fastgate.kernels.moments import CELL, Cell, measure, minus, scaled
 from fastgate.kernels.records import Floats, Integers, PairedArrays
 from fastgate.kernels.special import hedges_correction
 from fastgate.kernels.status import NONFINITE, OK, PRECISION_LOSS, TOO_FEW
-from fastgate.kernels.ttest import NOISE, confidence_interval, constant_status, effect_sizes, tail
+from fastgate.kernels.ttest import NOISE, constant_status, effect_sizes, write_intervals, write_pvalues
 from fastgate.kernels.types import OB, OF, OI, F, I
 
 __all__ = [
@@ -21,7 +21,6 @@ __all__ = [
     "PAIRED",
     "PAIRS",
     "VALUES",
-    "Cell",
     "Pairs",
     "judge_pairs",
     "measure_pairs",
@@ -31,10 +30,7 @@ __all__ = [
 PAIRED: Final = types.NamedTuple([*[OF] * 11, OI, OI, OF, OF, OB, OF], PairedArrays)
 
 VALUES: Final = (types.int64, types.int64, F, I, F, I, I, I)
-OPTIONS: Final = (types.int64, types.float64, types.boolean)
-
-# Moments as `measure` returns them: shift, centre, m2, m3, exponent, constant, status.
-Cell = tuple[float, float, float, float, int, bool, int]
+OPTIONS: Final = (types.int64, types.float64, F)
 
 # Number of pairs, moments of baseline, candidate and difference, co-moment / 2^(sum of both sides'
 # exponents).
@@ -123,14 +119,13 @@ def measure_pairs(a: Floats, b: Floats, third: bool) -> Pairs:
 
 
 @device
-def judge_pairs(pairs: Pairs, alternative: int, alpha: float, interval: bool) -> tuple[float, ...]:
-    """The floating-point fields of `PairedArrays` in their order, but the status before the standard error."""
+def judge_pairs(pairs: Pairs) -> tuple[float, ...]:
+    """The fields of `PairedArrays` in their order, without p-value, interval and counts."""
     n, of_a, of_b, of_d, comoment = pairs
     shift_a, centre_a, m2_a, _, exponent_a, constant_a, status_a = of_a
     shift_b, centre_b, m2_b, _, exponent_b, constant_b, status_b = of_b
     shift, centre, m2, _, exponent, constant, status = of_d
-    t = df = p = delta = low = high = math.nan
-    d = g = dz = gz = r = mean_a = mean_b = error = math.nan
+    t = df = delta = d = g = dz = gz = r = mean_a = mean_b = error = math.nan
     if n > 0 and (status_a == NONFINITE or status_b == NONFINITE or status == NONFINITE):
         status = NONFINITE
     elif n > 0:
@@ -149,11 +144,6 @@ def judge_pairs(pairs: Pairs, alternative: int, alpha: float, interval: bool) ->
             variance = m2 / df
             root = math.sqrt(variance / n)
             t = difference / root
-            p = tail(t, df, alternative)
-            if interval:
-                low, high = confidence_interval(difference, root, df, alternative, alpha)
-                low = scaled(low, exponent)
-                high = scaled(high, exponent)
             dz = difference / math.sqrt(variance)
             gz = hedges_correction(df) * dz
             # The scores may be of another magnitude than their differences.
@@ -171,7 +161,7 @@ def judge_pairs(pairs: Pairs, alternative: int, alpha: float, interval: bool) ->
             status = OK if noisy and not lossy else PRECISION_LOSS
         if n > 1 and m2_a > 0.0 and m2_b > 0.0:
             r = min(max(comoment / (math.sqrt(m2_a) * math.sqrt(m2_b)), -1.0), 1.0)
-    return t, df, p, delta, low, high, d, g, dz, gz, r, mean_b, mean_a, status, error
+    return t, df, delta, d, g, dz, gz, r, mean_b, mean_a, status, error
 
 
 @kernel(types.void(*VALUES, *OPTIONS, PAIRED))
@@ -185,8 +175,8 @@ def paired_kernel(
     candidate_index: Integers,
     baseline_index: Integers,
     alternative: int,
-    alpha: float,
-    interval: bool,
+    q: float,
+    quantiles: Floats,
     out: PairedArrays,
 ) -> None:
     """Test i pairs the values of two cells in order; index −1 or unequal sizes: too few."""
@@ -201,6 +191,8 @@ def paired_kernel(
         pairs = measure_pairs(baseline_values[low_a:high_a], candidate_values[low_b:high_b], False)
         n[i] = pairs[0]
         n_missing[i] = high_a - low_a - pairs[0] if high_a - low_a == high_b - low_b else 0
-        result = judge_pairs(pairs, alternative, alpha, interval)
-        t[i], df[i], p[i], delta[i], low[i], high[i], d[i], g[i], dz[i], gz[i], r[i] = result[:11]
-        mean_b[i], mean_a[i], status[i], error[i] = result[11:]
+        result = judge_pairs(pairs)
+        t[i], df[i], delta[i], d[i], g[i], dz[i], gz[i], r[i] = result[:8]
+        mean_b[i], mean_a[i], status[i], error[i] = result[8:]
+    write_pvalues(start, stop, alternative, t, df, p)
+    write_intervals(start, stop, alternative, q, quantiles, delta, error, df, low, high)

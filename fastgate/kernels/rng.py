@@ -7,24 +7,30 @@ be computed anywhere, in any order, with the same bits.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 from numba import types
 
 from fastgate.jit import device, kernel
+from fastgate.kernels.records import Floats, Integers
 from fastgate.kernels.types import I
 
 __all__ = [
     "OU",
+    "PAIRED_SIZE",
     "U",
     "cell_keys",
     "cell_stream",
-    "PAIRED_SIZE", "draw_indices", "draw_pairs",
+    "draw_indices",
+    "draw_pairs",
     "mix",
     "multinomial_weights",
     "replicate_stream",
 ]
+
+Keys = npt.NDArray[np.uint64]
 
 U: Final = types.Array(types.uint64, 1, "C", readonly=True)
 OU: Final = types.Array(types.uint64, 1, "C")
@@ -45,7 +51,7 @@ _ONE_PER_HALF: Final = 65536
 
 
 @device
-def mix(z):
+def mix(z: Any) -> Any:
     """The finaliser of SplitMix64: a bijection of 64 bits in which every bit depends on every other."""
     z = np.uint64(z)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -54,19 +60,19 @@ def mix(z):
 
 
 @device
-def cell_stream(seed, key, side):
+def cell_stream(seed: Any, key: Any, side: Any) -> Any:
     """The base of one sample's streams; `seed` and `key` are uint64, `side` tells two samples of a cell apart."""
     return mix(mix(mix(np.uint64(seed) + _WEYL) ^ np.uint64(key)) + np.uint64(side) * _SIDE)
 
 
 @device
-def replicate_stream(base, replicate):
+def replicate_stream(base: Any, replicate: Any) -> Any:
     """The state in which replicate `replicate` of the sample with this base begins."""
     return mix(np.uint64(base) + np.uint64(replicate) * _REPLICATE)
 
 
 @device
-def draw_indices(state, n, indices):
+def draw_indices(state: Any, n: int, indices: Keys) -> None:
     """Fill `indices` (uint64) with independent uniform draws from 0 … n − 1."""
     state = np.uint64(state)
     size = indices.size
@@ -108,23 +114,27 @@ def draw_indices(state, n, indices):
 
 
 @device
-def draw_pairs(state, n, pairs):
-    """Fill `pairs` (uint64) with i·n + j of independent uniform i, j from 0 … n − 1, n up to 256; return one more i."""
+def draw_pairs(state: Any, n: int, pairs: Keys) -> Any:
+    """Fill `pairs` (uint64, of even size) with i·n + j of independent uniform i, j from 0 … n − 1, n up to 256.
+
+    Returns one more i.
+    """
     state = np.uint64(state)
-    size = pairs.size
+    words = pairs.size // 2
     m = np.uint64(n * n)
-    words = (size + 1) // 2
-    for j in range(size // 2):
+    # No odd element is treated apart: a branch after this loop keeps LLVM from making it SIMD (180 µs against 75 µs for
+    # 10 000 times 50 pairs).
+    for j in range(words):
         word = mix(state + np.uint64(j + 1) * _WEYL)
         pairs[2 * j] = ((word & _LOW) * m) >> _S32
         pairs[2 * j + 1] = ((word >> _S32) * m) >> _S32
-    if size % 2 == 1:
-        pairs[size - 1] = ((mix(state + np.uint64(words) * _WEYL) & _LOW) * m) >> _S32
     return ((mix(state + np.uint64(words + 1) * _WEYL) >> _S32) * np.uint64(n)) >> _S32
 
 
 @kernel(types.void(types.int64, types.int64, U, I, I, U, OU))
-def cell_keys(start, stop, bits, offsets, n, previous, keys):
+def cell_keys(
+    start: int, stop: int, bits: Keys, offsets: Integers, n: Integers, previous: Keys, keys: Keys
+) -> None:
     """A key from each cell's values: equal for equal multisets, whatever their order.
 
     Parameters
@@ -145,7 +155,9 @@ def cell_keys(start, stop, bits, offsets, n, previous, keys):
 @kernel(
     types.void(types.int64, types.int64, types.uint64, types.int64, types.uint64, types.uint64, _OUT_GRID)
 )
-def multinomial_weights(start, stop, seed, first, key, side, weights):
+def multinomial_weights(
+    start: int, stop: int, seed: Any, first: int, key: Any, side: Any, weights: Floats
+) -> None:
     """How often each of n values is drawn in the replicates ``first + start … first + stop − 1``; rows of `weights`."""
     n = weights.shape[1]
     stream = cell_stream(seed, key, side)

@@ -6,6 +6,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from fastgate.stats.binomial import (
+        BinomialInterval,
+        binomial_half_width,
+        binomial_half_width_at,
+        binomial_interval,
+    )
     from fastgate.stats.design import (
         EquivalenceResult,
         NoninferiorityResult,
@@ -13,40 +19,109 @@ if TYPE_CHECKING:
         minimum_detectable_effect,
         noninferiority,
     )
+    from fastgate.stats.discordance import McNemarResult, mcnemar
     from fastgate.stats.distributions import student_t_isf, student_t_ppf, student_t_sf, student_t_two_sided
     from fastgate.stats.multiplicity import adjust
     from fastgate.stats.pairs import PairMoments, merge_pair_moments, pair_moments, paired_from_moments
+    from fastgate.stats.posterior import (
+        BetaWidth,
+        CredibleInterval,
+        MeanWidth,
+        NormalWidth,
+        beta_width,
+        credible_interval,
+        mean_width,
+        normal_width,
+    )
+    from fastgate.stats.probes import (
+        Agreement,
+        StabilityFlags,
+        agreement,
+        observation_weight,
+        stability_flags,
+    )
+    from fastgate.stats.proportions import (
+        PairedProportionDifference,
+        ProportionDifference,
+        paired_proportion_difference,
+        proportion_difference,
+    )
+    from fastgate.stats.sample_size import (
+        DetectableChange,
+        TrialsNeeded,
+        detectable_change,
+        detection_power,
+        trials_for_half_width,
+        trials_needed,
+    )
     from fastgate.stats.summary import Moments, merge_moments, moments, moments_from_summary
     from fastgate.stats.ttest import PairedResult, WelchResult, paired, welch, welch_from_moments
+    from fastgate.stats.utilities import UtilityFit, fit_utilities
 
 __all__ = [
+    "Agreement",
+    "BetaWidth",
+    "BinomialInterval",
+    "CredibleInterval",
+    "DetectableChange",
     "EquivalenceResult",
+    "McNemarResult",
+    "MeanWidth",
     "Moments",
     "NoninferiorityResult",
+    "NormalWidth",
     "PairMoments",
+    "PairedProportionDifference",
     "PairedResult",
+    "ProportionDifference",
+    "StabilityFlags",
+    "TrialsNeeded",
+    "UtilityFit",
     "WelchResult",
     "adjust",
+    "agreement",
+    "beta_width",
+    "binomial_half_width",
+    "binomial_half_width_at",
+    "binomial_interval",
+    "credible_interval",
+    "detectable_change",
+    "detection_power",
     "equivalence",
+    "fit_utilities",
+    "mcnemar",
+    "mean_width",
     "merge_moments",
     "merge_pair_moments",
     "minimum_detectable_effect",
     "moments",
     "moments_from_summary",
     "noninferiority",
+    "normal_width",
+    "observation_weight",
     "pair_moments",
     "paired",
     "paired_from_moments",
+    "paired_proportion_difference",
+    "proportion_difference",
+    "stability_flags",
     "student_t_isf",
     "student_t_ppf",
     "student_t_sf",
     "student_t_two_sided",
+    "trials_for_half_width",
+    "trials_needed",
     "welch",
     "welch_from_moments",
 ]
 
 _HOMES = {
-    "multiplicity": ("adjust",),
+    "binomial": (
+        "BinomialInterval",
+        "binomial_half_width",
+        "binomial_half_width_at",
+        "binomial_interval",
+    ),
     "design": (
         "EquivalenceResult",
         "NoninferiorityResult",
@@ -54,10 +129,71 @@ _HOMES = {
         "minimum_detectable_effect",
         "noninferiority",
     ),
-    "distributions": ("student_t_isf", "student_t_ppf", "student_t_sf", "student_t_two_sided"),
-    "pairs": ("PairMoments", "merge_pair_moments", "pair_moments", "paired_from_moments"),
-    "summary": ("Moments", "merge_moments", "moments", "moments_from_summary"),
-    "ttest": ("PairedResult", "WelchResult", "paired", "welch", "welch_from_moments"),
+    "discordance": (
+        "McNemarResult",
+        "mcnemar",
+    ),
+    "distributions": (
+        "student_t_isf",
+        "student_t_ppf",
+        "student_t_sf",
+        "student_t_two_sided",
+    ),
+    "multiplicity": ("adjust",),
+    "pairs": (
+        "PairMoments",
+        "merge_pair_moments",
+        "pair_moments",
+        "paired_from_moments",
+    ),
+    "posterior": (
+        "BetaWidth",
+        "CredibleInterval",
+        "MeanWidth",
+        "NormalWidth",
+        "beta_width",
+        "credible_interval",
+        "mean_width",
+        "normal_width",
+    ),
+    "probes": (
+        "Agreement",
+        "StabilityFlags",
+        "agreement",
+        "observation_weight",
+        "stability_flags",
+    ),
+    "proportions": (
+        "PairedProportionDifference",
+        "ProportionDifference",
+        "paired_proportion_difference",
+        "proportion_difference",
+    ),
+    "sample_size": (
+        "DetectableChange",
+        "TrialsNeeded",
+        "detectable_change",
+        "detection_power",
+        "trials_for_half_width",
+        "trials_needed",
+    ),
+    "summary": (
+        "Moments",
+        "merge_moments",
+        "moments",
+        "moments_from_summary",
+    ),
+    "ttest": (
+        "PairedResult",
+        "WelchResult",
+        "paired",
+        "welch",
+        "welch_from_moments",
+    ),
+    "utilities": (
+        "UtilityFit",
+        "fit_utilities",
+    ),
 }
 _MODULES = {name: module for module, names in _HOMES.items() for name in names}
 

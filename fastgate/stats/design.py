@@ -7,8 +7,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from fastgate import threads
 from fastgate.errors import ArgumentError
-from fastgate.stats.distributions import student_t_isf, student_t_sf
+from fastgate.stats.distributions import student_t_sf
 
 __all__ = [
     "EquivalenceResult",
@@ -215,7 +216,7 @@ def minimum_detectable_effect(
     (t_{1−α/2} + t_{power}) · se for the two-sided test, (t_{1−α} + t_{power}) · se for a one-sided one, the
     usual approximation to inverting the noncentral t distribution. Against the exact value (power 0.8, α
     0.05 and 0.01) it errs by less than 1.7 % from df 7 on, by less than 0.5 % from df 19 on; at powers from
-    0.5 to 0.999 by less than 4.5 %; below 0.5 it is too large. Cost: a quantile for each element.
+    0.5 to 0.999 by less than 4.5 %; below 0.5 it is too large. Cost: about 10 ns an element.
 
     References
     ----------
@@ -241,6 +242,16 @@ def minimum_detectable_effect(
             received=f"alpha {alpha!r}, power {power!r}",
             where="arguments alpha, power",
         )
-    critical = np.asarray(student_t_isf(alpha / sides[alternative], df))
-    reserve = np.asarray(student_t_isf(1.0 - power, df))
-    return _plain(np.asarray((critical + reserve) * np.asarray(standard_error, np.float64)))
+    freedom = np.asarray(df, np.float64)
+    quantiles = _quantiles(alpha / sides[alternative], freedom) + _quantiles(1.0 - power, freedom)
+    return _plain(np.asarray(quantiles * np.asarray(standard_error, np.float64)))
+
+
+def _quantiles(q: float, df: Floats) -> Floats:
+    """The t with P(T > t) = q at each df, by the series that many df share."""
+    from fastgate.kernels.student_t import N_SERIES, student_t_isf_along, student_t_isf_series
+
+    series, out = np.empty(N_SERIES), np.empty(df.size)
+    student_t_isf_series(q, series)
+    threads.run(student_t_isf_along, df.size, q, series, np.ascontiguousarray(df).reshape(-1), out, work=5.0)
+    return out.reshape(df.shape)

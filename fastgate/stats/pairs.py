@@ -27,6 +27,7 @@ from fastgate.stats.ttest import (
     match_cells,
     paired_columns,
     paired_result,
+    quantile_series,
 )
 
 __all__ = ["PairMoments", "merge_pair_moments", "pair_moments", "paired_from_moments"]
@@ -222,9 +223,8 @@ def paired_from_moments(
         arrays.comoment.size,
         arrays,
         ALTERNATIVES[alternative],
-        1.0 - confidence_level,
-        interval,
+        *quantile_series(alternative, confidence_level, interval),
         out,
-        work=600.0 if interval else 150.0,
+        work=50.0,
     )
     return paired_result(out, single)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import tempfile
 from collections import defaultdict
@@ -14,14 +15,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fastgate.errors import FastgateError
+from fastgate.errors import DataError, FastgateError
 from fastgate.frames import Samples, codes, pack, read_frame, read_samples
 
-settings.register_profile("intake", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
-INTAKE = settings.get_profile("intake")
+INTAKE = settings(deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
 
 NAMES = st.one_of(
-    st.sampled_from(["a", "b", "B", "", "10", "9", "é", "日本語のとても長い名前", "exactly12byte", "a long name, part 1"]),
+    st.sampled_from(
+        ["a", "b", "B", "", "10", "9", "é", "日本語のとても長い名前", "exactly12byte", "a long name, part 1"]
+    ),
     st.text(st.characters(exclude_categories=["Cs"]), max_size=20),
 )
 VALUES = st.one_of(
@@ -39,9 +41,7 @@ def long_frames(draw: st.DrawFn, with_trials: bool = False) -> pl.DataFrame:
     pools["case"] = draw(st.lists(NAMES, min_size=1, max_size=40))
     if with_trials:
         pools["trial"] = draw(st.lists(NAMES, min_size=1, max_size=4))
-    rows = {
-        key: draw(st.lists(st.sampled_from(pool), min_size=n, max_size=n)) for key, pool in pools.items()
-    }
+    rows = {key: draw(st.lists(st.sampled_from(pool), min_size=n, max_size=n)) for key, pool in pools.items()}
     values = draw(st.lists(VALUES, min_size=n, max_size=n))
     schema = dict.fromkeys(rows, pl.String)
     return pl.DataFrame(rows, schema=schema).with_columns(value=pl.Series(values, dtype=pl.Float64))
@@ -76,13 +76,17 @@ def typical(values: list[float], rule: str) -> float:
     return lower + (upper - lower) / 2 if (lower < 0) == (upper < 0) else (lower + upper) / 2
 
 
-def reference(frame: pl.DataFrame, rule: str = "mean") -> dict[tuple[str, ...], tuple[list[str], list[float], int]]:
+def reference(
+    frame: pl.DataFrame, rule: str = "mean"
+) -> dict[tuple[str, ...], tuple[list[str], list[float], int]]:
     """Cell to its cases, values and number of duplicates."""
     trials = "trial" in frame.columns
     cells: dict[tuple[str, ...], dict[str, list[tuple[str, float]]]] = defaultdict(lambda: defaultdict(list))
     for row in frame.iter_rows(named=True):
         value = math.nan if row["value"] is None else row["value"]
-        cells[row["build"], row["suite"], row["kpi"]][row["case"]].append((row["trial"] if trials else "", value))
+        cells[row["build"], row["suite"], row["kpi"]][row["case"]].append(
+            (row["trial"] if trials else "", value)
+        )
     result = {}
     for key, cases in cells.items():
         names: list[str] = []
@@ -142,7 +146,9 @@ def test_trials_against_the_reference(rule: Any, frame: pl.DataFrame) -> None:
 def test_any_order_and_any_partition_give_the_same_bits(frame: pl.DataFrame, seed: int, piece: int) -> None:
     expected = bits(read_samples(frame))
     shuffled = frame.sample(fraction=1, shuffle=True, seed=seed)
-    chunked = pl.concat([shuffled.slice(start, piece) for start in range(0, frame.height, piece)], rechunk=False)
+    chunked = pl.concat(
+        [shuffled.slice(start, piece) for start in range(0, frame.height, piece)], rechunk=False
+    )
     assert bits(read_samples(shuffled)) == expected
     assert bits(read_samples(chunked)) == expected
     with pytest.MonkeyPatch.context() as patch:
@@ -207,7 +213,16 @@ def test_case_fingerprints_are_equal_for_equal_sets_of_cases(frame: pl.DataFrame
 
 
 SUFFIXES = ["parquet", "csv", "tsv", "json", "ndjson", "arrow", "arrows", "feather", "csv.gz", "dat"]
-HEADS = [b"", b"PAR1", b"ARROW1\0\0", b"\xff\xff\xff\xff", b"build,suite,kpi,case,value\n", b'{"build": ', b"[", b"\x1f\x8b"]
+HEADS = [
+    b"",
+    b"PAR1",
+    b"ARROW1\0\0",
+    b"\xff\xff\xff\xff",
+    b"build,suite,kpi,case,value\n",
+    b'{"build": ',
+    b"[",
+    b"\x1f\x8b",
+]
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
@@ -218,30 +233,24 @@ def test_garbage_raises_nothing_but_our_errors(suffix: str, head: bytes, noise: 
         path = Path(folder) / f"x.{suffix}"
         path.write_bytes(head + noise)
         for read in (read_frame, read_samples):
-            try:
-                read(path)
-            except FastgateError as error:
-                assert error.expected or error.received
+            with contextlib.suppress(FastgateError):
+                assert read(path) is not None
 
 
-@settings(INTAKE, max_examples=60)
-@given(long_frames(), st.integers(0, 10**6), st.binary(min_size=1, max_size=8), st.sampled_from(["parquet", "arrow"]))
-def test_damaged_files_raise_nothing_but_our_errors(frame: pl.DataFrame, at: int, noise: bytes, kind: str) -> None:
+@pytest.mark.parametrize("kind", ["parquet", "arrow"])
+@settings(INTAKE, max_examples=25)
+@given(frame=long_frames(), kept=st.floats(0, 1, exclude_max=True))
+def test_files_cut_short_are_refused(kind: str, frame: pl.DataFrame, kept: float) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"x.{kind}"
         if kind == "parquet":
             frame.write_parquet(path)
         else:
             frame.write_ipc(path)
-        content = bytearray(path.read_bytes())
-        at %= len(content)
-        content[at : at + len(noise)] = noise
-        path.write_bytes(content)
-        try:
-            samples = read_samples(path)
-        except FastgateError:
-            return
-        assert samples.n_rows >= 1
+        content = path.read_bytes()
+        path.write_bytes(content[: int(len(content) * kept)])
+        with pytest.raises(DataError):
+            read_samples(path)
 
 
 def test_the_reference_is_not_trivial() -> None:

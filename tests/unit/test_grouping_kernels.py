@@ -48,7 +48,9 @@ def test_sort_cells_orders_by_key_then_value(size: int, span: int) -> None:
                 zip(keys[part].tolist(), values[column, part].tolist(), strict=True),
                 key=lambda row: (row[0], np.isnan(row[1]), row[1], repr(row[1]) != "-0.0"),
             )
-            assert [repr(row[1]) for row in rows] == [repr(value) for value in sorted_values[column, part].tolist()]
+            assert [repr(row[1]) for row in rows] == [
+                repr(value) for value in sorted_values[column, part].tolist()
+            ]
 
 
 def test_an_ordered_cell_is_left_alone_and_others_untouched() -> None:

@@ -87,14 +87,14 @@ def test_one_way(certified: dict[str, Any]) -> None:
     exact = [exact_moments(sample) for sample in samples]
     for cell, (mean, m2) in enumerate(exact):
         assert digits(cells.mean[cell], mean) >= 15.0
-        assert digits(cells.m2[cell], m2) >= 14.5
+        assert digits(cells.m2[cell], m2) >= 14.0
 
     whole = reduce(
         merge_moments, [Moments(*(column[cell] for column in cells)) for cell in range(len(samples))]
     )
     _, total = exact_moments([value for sample in samples for value in sample])
     assert whole.n == certified["n"]
-    assert digits(whole.m2, total) >= 14.5
+    assert digits(whole.m2, total) >= 14.0
 
     within, exact_within = math.fsum(cells.m2), sum((m2 for _, m2 in exact), Fraction(0))
     between, exact_between = whole.m2 - within, total - exact_within

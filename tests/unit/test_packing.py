@@ -44,7 +44,12 @@ def test_packing_and_reading_again_changes_nothing(unique: bool, tmp_path: Path)
     assert table.schema["cases"] == pl.List(pl.String)
     assert (samples.index["n_duplicates"].sum() == 0) == unique
     table.write_parquet(tmp_path / "x.parquet")
-    for source in (table, table.to_arrow(), tmp_path / "x.parquet", table.sample(fraction=1, shuffle=True, seed=2)):
+    for source in (
+        table,
+        table.to_arrow(),
+        tmp_path / "x.parquet",
+        table.sample(fraction=1, shuffle=True, seed=2),
+    ):
         again = read_samples(source)
         assert again.index.equals(samples.index)
         assert again.values.values.tobytes() == samples.values.values.tobytes()
@@ -58,7 +63,15 @@ def test_pairs_pack_too() -> None:
     frame = frame.with_columns(baseline=pl.lit("base"), baseline_value=pl.col("candidate_value") + 1)
     samples = read_samples(frame)
     table = pack(samples)
-    assert table.columns == ["candidate", "baseline", "suite", "kpi", "candidate_values", "baseline_values", "cases"]
+    assert table.columns == [
+        "candidate",
+        "baseline",
+        "suite",
+        "kpi",
+        "candidate_values",
+        "baseline_values",
+        "cases",
+    ]
     again = read_samples(table)
     assert again.index.equals(samples.index)
     assert again.fingerprint == samples.fingerprint

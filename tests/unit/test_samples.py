@@ -75,7 +75,12 @@ def test_pairs_become_two_cells_a_row() -> None:
     assert samples.shape == "pairs"
     assert samples.n_cells == 2
     row = samples.index.row(0, named=True)
-    assert (row["candidate"], row["baseline"], row["candidate_cell"], row["baseline_cell"]) == ("new", "base", 0, 1)
+    assert (row["candidate"], row["baseline"], row["candidate_cell"], row["baseline_cell"]) == (
+        "new",
+        "base",
+        0,
+        1,
+    )
     assert samples.index.schema["candidate"] == samples.index.schema["baseline"] == pl.Enum(["base", "new"])
     np.testing.assert_array_equal(samples.values[0], [np.nan, 1.0])
     np.testing.assert_array_equal(samples.values[1], [2.0, 4.0])
@@ -83,7 +88,9 @@ def test_pairs_become_two_cells_a_row() -> None:
     assert len(samples.parts) == 2
 
 
-@pytest.mark.parametrize("where", ["polars", "lazy", "pandas", "table", "reader", "duckdb", "parquet", "csv", "ndjson", "arrow"])
+@pytest.mark.parametrize(
+    "where", ["polars", "lazy", "pandas", "table", "reader", "duckdb", "parquet", "csv", "ndjson", "arrow"]
+)
 def test_every_kind_of_source_gives_the_same_samples(where: str, tmp_path: Path) -> None:
     frame = RUNS.with_columns(pl.col("value").fill_nan(None))
     table = frame.to_arrow()
@@ -106,11 +113,22 @@ def test_every_kind_of_source_gives_the_same_samples(where: str, tmp_path: Path)
 
 @pytest.mark.parametrize(
     "dtype",
-    [pl.String, pl.Categorical, pl.Enum(["3", "20", "1"]), pl.Int8, pl.UInt16, pl.Int64, pl.UInt64, pl.Int128],
+    [
+        pl.String,
+        pl.Categorical,
+        pl.Enum(["3", "20", "1"]),
+        pl.Int8,
+        pl.UInt16,
+        pl.Int64,
+        pl.UInt64,
+        pl.Int128,
+    ],
 )
 def test_keys_of_any_type_become_text(dtype: Any) -> None:
     frame = RUNS.with_columns(build=pl.Series(["3", "20", "3", "20", "1"]))
-    typed = frame.with_columns(pl.col("build").cast(pl.Int64).cast(dtype) if dtype.is_integer() else pl.col("build").cast(dtype))
+    typed = frame.with_columns(
+        pl.col("build").cast(pl.Int64).cast(dtype) if dtype.is_integer() else pl.col("build").cast(dtype)
+    )
     assert same(read_samples(typed), read_samples(frame))
     assert read_samples(typed).index["build"].to_list() == ["1", "20", "3"], "sorted as text"
 
@@ -155,7 +173,7 @@ def test_csv_numbers(tmp_path: Path) -> None:
 
 def test_a_number_that_cannot_be_read_is_shown(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
-    path.write_text("build,suite,kpi,case,value\nb,s,k,1,0.5\nb,s,k,2,\"1,5\"\nb,s,k,3,fast\n")
+    path.write_text('build,suite,kpi,case,value\nb,s,k,1,0.5\nb,s,k,2,"1,5"\nb,s,k,3,fast\n')
     with pytest.raises(DataError) as caught:
         read_samples(path)
     assert caught.value.received == "'1,5' in row 2, and 1 more"
@@ -182,7 +200,9 @@ def test_an_unusable_column_is_explained(change: dict[str, Any], part: str) -> N
 
 
 def test_mapping_and_extra_columns() -> None:
-    renamed = RUNS.rename({"build": "model", "value": "score"}).with_columns(value=pl.lit("junk"), extra=pl.lit(1))
+    renamed = RUNS.rename({"build": "model", "value": "score"}).with_columns(
+        value=pl.lit("junk"), extra=pl.lit(1)
+    )
     assert same(read_samples(renamed, {"build": "model", "value": "score"}), read_samples(RUNS))
 
 
@@ -203,7 +223,9 @@ def test_duplicates_stay_with_their_cell() -> None:
 
 
 def trials(rows: list[tuple[str, str, float | None]]) -> pl.DataFrame:
-    frame = pl.DataFrame(rows, schema={"case": pl.String, "trial": pl.String, "value": pl.Float64}, orient="row")
+    frame = pl.DataFrame(
+        rows, schema={"case": pl.String, "trial": pl.String, "value": pl.Float64}, orient="row"
+    )
     return frame.with_columns(build=pl.lit("b"), suite=pl.lit("s"), kpi=pl.lit("k"))
 
 
@@ -235,7 +257,9 @@ def test_refused_trials_are_duplicates() -> None:
     samples = read_samples(frame, trials="refuse")
     assert samples.values[0].tolist() == [3.0, 4.0, 1.0]
     assert samples.index["n_duplicates"].to_list() == [1]
-    assert read_samples(frame.filter(pl.col("trial") == "1"), trials="refuse").index["n_duplicates"].to_list() == [0]
+    assert read_samples(frame.filter(pl.col("trial") == "1"), trials="refuse").index[
+        "n_duplicates"
+    ].to_list() == [0]
 
 
 def test_one_trial_twice_is_a_duplicate() -> None:
@@ -283,7 +307,9 @@ def test_every_spread_means_the_same(spread: str) -> None:
 
 
 def test_smallest_and_largest_tell_a_constant() -> None:
-    frame = pl.DataFrame({"build": ["a", "b"], "suite": "s", "kpi": "k", "n": 5, "mean": 0.1, "m2": [1e-33, 0.0]})
+    frame = pl.DataFrame(
+        {"build": ["a", "b"], "suite": "s", "kpi": "k", "n": 5, "mean": 0.1, "m2": [1e-33, 0.0]}
+    )
     assert read_samples(frame).moments.constant.tolist() == [False, True]
     with_ends = frame.with_columns(min=0.1, max=pl.Series([0.1, 0.2]))
     assert read_samples(with_ends).moments.constant.tolist() == [True, False]

@@ -36,8 +36,16 @@ def test_the_preferred_spread_is_taken() -> None:
 
 
 def test_mapped_names_stand_for_ours() -> None:
-    layout = recognise(["model", "suite", "kpi", "case", "score", "value"], {"build": "model", "value": "score"}, None, "x")
-    assert layout.columns == {"build": "model", "suite": "suite", "kpi": "kpi", "case": "case", "value": "score"}
+    layout = recognise(
+        ["model", "suite", "kpi", "case", "score", "value"], {"build": "model", "value": "score"}, None, "x"
+    )
+    assert layout.columns == {
+        "build": "model",
+        "suite": "suite",
+        "kpi": "kpi",
+        "case": "case",
+        "value": "score",
+    }
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from fastgate.gates.benchmark.case_faults import case_faults
 from fastgate.gates.benchmark.judgement import judge
 from fastgate.gates.benchmark.previous import Previous, previous_wins
 from fastgate.gates.evidence import evidence
+from fastgate.gates.names import chosen_candidates, some
 from fastgate.gates.policy import PolicySource, effective, load_policy, to_dict
 from fastgate.gates.result import BenchmarkResult
 from fastgate.gates.schema import nearest
@@ -147,7 +148,7 @@ def _check_names(samples: Samples, rules: BenchmarkRules) -> dict[str, list[str]
                 raise DataError(
                     f"the samples hold nothing of the policy's {kind} {name!r}",
                     expected=f"rows whose {column} is {name!r}",
-                    received=_some(found),
+                    received=some(found),
                     where=f"column {column!r}",
                     hint=f"did you mean {similar!r}? Correct the policy or the samples"
                     if similar
@@ -162,15 +163,11 @@ def _check_names(samples: Samples, rules: BenchmarkRules) -> dict[str, list[str]
         plural, names = next(iter(ignored.items()))
         raise DataError(
             f"the samples hold {plural} that the policy does not name, so nobody would judge them",
-            expected=_some(list(rules.suites) if plural == "suites" else kpis),
-            received=_some(names),
+            expected=some(list(rules.suites) if plural == "suites" else kpis),
+            received=some(names),
             hint='name them in the policy, or state unlisted = "ignore" there',
         )
     return ignored
-
-
-def _some(names: Sequence[str]) -> str:
-    return ", ".join(names[:10]) + (f", … ({len(names)} in all)" if len(names) > 10 else "")
 
 
 def _candidates(samples: Samples, rules: BenchmarkRules, wanted: Sequence[str] | None) -> list[str]:
@@ -178,29 +175,4 @@ def _candidates(samples: Samples, rules: BenchmarkRules, wanted: Sequence[str] |
     found = [
         name for name in _names(samples, column) if samples.shape == "pairs" or name not in rules.baselines
     ]
-    if wanted is None:
-        if not found:
-            raise DataError(
-                "there is no candidate to judge",
-                expected="a build that is no baseline",
-                received=_some(list(rules.baselines)),
-                where=f"column {column!r}",
-            )
-        return found
-    if isinstance(wanted, str):
-        wanted = [wanted]
-    for name in wanted:
-        if name not in set(found):
-            similar = nearest(name, found)
-            raise ArgumentError(
-                f"{name!r} is a baseline of the policy"
-                if name in rules.baselines
-                else f"there is no candidate {name!r}",
-                expected=_some(found) or "a build that is no baseline",
-                hint=f"did you mean {similar!r}?" if similar else None,
-            )
-    if not wanted:
-        raise ArgumentError(
-            "no candidate is named", expected="one at least, or None for all", received="none"
-        )
-    return list(dict.fromkeys(wanted))
+    return chosen_candidates(found, rules.baselines, wanted, column)

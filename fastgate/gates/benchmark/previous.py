@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
-from fastgate.errors import ArgumentError, PolicyError
+from fastgate.errors import ArgumentError, DataError, PolicyError
 from fastgate.gates.policy import policy_hash
+from fastgate.gates.result import BenchmarkResult
 from fastgate.gates.storage import load
 
 if TYPE_CHECKING:
     from fastgate.gates.benchmark.policy import BenchmarkRules
-    from fastgate.gates.result import BenchmarkResult
 
 __all__ = ["Previous", "previous_wins"]
 
@@ -61,7 +61,15 @@ def previous_wins(
     where = "previous result"
     if isinstance(previous, str | PathLike):
         where = str(Path(previous))
-        previous = load(previous)
+        loaded = load(previous)
+        if not isinstance(loaded, BenchmarkResult):
+            raise DataError(
+                "the previous result is another gate's",
+                expected="a result of the benchmark gate",
+                received=f"a result of the {loaded.gate} gate",
+                where=where,
+            )
+        previous = loaded
     today, then = policy_hash(rules), previous.evidence.get("policy_hash")
     if then != today:
         changed = _differing(previous.policy, rules)

@@ -1,4 +1,4 @@
-"""Cleans the bootstrap's cells and decides, cell by cell, which engine may answer for them."""
+"""Decides, cell by cell, which engine of the bootstrap may answer, and finishes the cells that none has to."""
 
 from __future__ import annotations
 
@@ -29,11 +29,13 @@ from fastgate.kernels.bootstrap_codes import (
     TILTED,
 )
 from fastgate.kernels.bootstrap_means import mean_difference, relative_mean
+from fastgate.kernels.bootstrap_records import BootstrapLimits, BootstrapSamples, BootstrapTask
+from fastgate.kernels.bootstrap_supports import lattice_step, multisets
+from fastgate.kernels.bootstrap_types import LIMITS, SAMPLES, TASK
+from fastgate.kernels.records import Codes, Floats
 from fastgate.kernels.status import (
     DOUBTFUL,
-    INVALID,
     NO_EXACT_LAW,
-    NONFINITE,
     OK,
     PRECISION_LOSS,
     TOO_FEW,
@@ -41,9 +43,11 @@ from fastgate.kernels.status import (
     ZERO_VAR_DIFF,
     ZERO_VAR_EQUAL,
 )
-from fastgate.kernels.types import OB, OF, OI, B, F, I
+from fastgate.kernels.types import OB, OF
 
-__all__ = ["clean", "clean_pairs", "routes"]
+__all__ = ["routes"]
+
+Spread = tuple[float, float, float, float, float, int]
 
 _EPS: Final = 2.220446049250313e-16
 # The validity rule of the saddlepoint: fewest values, largest share of the variance in one value, and the
@@ -56,177 +60,12 @@ _END_MASS: Final = 1.0 / 40.0
 _COARSE: Final = 4096.0
 _FINEST: Final = 1048576.0
 _LATTICE_WORK: Final = 4194304.0
-# Steps that a lattice may have between its least and its greatest value.
-_MOST_STEPS: Final = 65536.0
 # Multisets that are enumerated: ten different values have 92 378.
 _MOST_MULTISETS: Final = 100_000.0
 
 
-@kernel(types.void(types.int64, types.int64, F, I, types.boolean, OF, OI, OI, OF, OB))
-def clean(start, stop, values, offsets, binary, out, n, missing, magnitude, status):
-    """Copy each cell's values without NaN to the front of its place in `out`.
-
-    Parameters
-    ----------
-    binary : bool
-        Whether values other than 0 and 1 are a fault.
-    out : float64, shape (n_values,), output
-        −0.0 becomes 0.0.
-    n, missing : int64, shape (n_cells,), output
-        How many values were kept and dropped.
-    magnitude : float64, shape (n_cells,), output
-        The largest absolute value.
-    status : int8, shape (n_cells,), output
-        OK, NONFINITE where an infinity is met, or INVALID.
-    """
-    for c in range(start, stop):
-        place = offsets[c]
-        largest = 0.0
-        others = 0
-        cell = values[offsets[c] : offsets[c + 1]]
-        for value in cell:
-            if value == value:
-                out[place] = value + 0.0
-                place += 1
-                largest = max(largest, abs(value))
-                others += value != 0.0 and value != 1.0
-        n[c] = place - offsets[c]
-        missing[c] = cell.size - n[c]
-        magnitude[c] = largest
-        status[c] = OK
-        if not largest < math.inf:
-            status[c] = NONFINITE
-        elif binary and others > 0:
-            status[c] = INVALID
-
-
-@kernel(
-    types.void(
-        types.int64, types.int64, F, I, F, I, I, I, types.boolean, types.boolean, OF, OF, OI, OI, OF, OB
-    )
-)  # fmt: skip
-def clean_pairs(
-    start, stop, a, starts_a, b, starts_b, sizes, places, binary, difference, out_a, out_b, n, missing, magnitude, status
-):  # fmt: skip
-    """The same for pairs: one is kept where both its values are there.
-
-    Parameters
-    ----------
-    starts_a, starts_b, sizes, places : int64, shape (n_cells,)
-        Cell c pairs ``sizes[c]`` values of `a` from ``starts_a[c]`` with those of `b` from ``starts_b[c]``; they go to
-        ``places[c]`` of the outputs.
-    difference : bool
-        Whether a − b goes to `out_a`, and nothing to `out_b`.
-    """
-    for c in range(start, stop):
-        place = places[c]
-        largest = 0.0
-        others = 0
-        first = a[starts_a[c] : starts_a[c] + sizes[c]]
-        second = b[starts_b[c] : starts_b[c] + sizes[c]]
-        for i in range(first.size):
-            x = first[i]
-            y = second[i]
-            if x == x and y == y:
-                if difference:
-                    out_a[place] = (x - y) + 0.0
-                else:
-                    out_a[place] = x + 0.0
-                    out_b[place] = y + 0.0
-                place += 1
-                largest = max(largest, max(abs(x), abs(y)))
-                others += (x != 0.0 and x != 1.0) or (y != 0.0 and y != 1.0)
-        n[c] = place - places[c]
-        missing[c] = sizes[c] - n[c]
-        magnitude[c] = largest
-        status[c] = OK
-        if not largest < 0.5 * 1.7976931348623157e308:
-            status[c] = NONFINITE
-        elif binary and others > 0:
-            status[c] = INVALID
-
-
 @device
-def _divide(step, values, tolerance, least):
-    """The greatest common divisor of `step` and the values' distances from the first, to rounding; 0 if below `least`."""
-    origin = values[0]
-    for value in values:
-        rest = abs(value - origin)
-        while rest > tolerance:
-            if step == 0.0:
-                step = rest
-                break
-            remainder = rest - step * math.floor(rest / step)
-            if remainder > 0.5 * step:
-                remainder = step - remainder
-            if remainder <= max(tolerance, 1e-6 * step):
-                break
-            rest = step
-            step = remainder
-            if step < least:
-                return 0.0
-    return step
-
-
-@device
-def _fits(step, values, origin, tolerance):
-    for i in range(values.size):
-        value = values[i]
-        distance = value - origin
-        if abs(distance - step * np.rint(distance / step)) > tolerance:
-            return False
-    return True
-
-
-@device
-def lattice_step(a, b, low_a, high_a, low_b, high_b, magnitude):
-    """The step of a lattice on which all differences within a, and within b, lie to rounding; 0 where none is found."""
-    span = max(high_a - low_a, high_b - low_b)
-    tolerance = 64.0 * _EPS * magnitude
-    least = max(span / _MOST_STEPS, 4.0 * tolerance)
-    step = _divide(0.0, a, tolerance, least)
-    if step == 0.0 and high_a > low_a:
-        return 0.0
-    if b.size > 0:
-        step = _divide(step, b, tolerance, least)
-    if step < least:
-        return 0.0
-    step = span / np.rint(span / step)
-    close = 4.0 * _EPS * magnitude
-    if not _fits(step, a, low_a, close):
-        return 0.0
-    if b.size > 0 and not _fits(step, b, low_b, close):
-        return 0.0
-    return step
-
-
-@device
-def multisets(values, limit):
-    """How many different multisets of the cell's size its values have, or more than `limit`."""
-    n = values.size
-    seen = np.empty(16)
-    different = 0
-    count = 1.0
-    for value in values:
-        known = False
-        for i in range(different):
-            if seen[i] == value:
-                known = True
-                break
-        if known:
-            continue
-        if different > 0:
-            # C(n + D − 1, D − 1) grows by (n + D − 1)/(D − 1) with the D-th value.
-            count *= (n + different) / different
-        if different == 16 or count > limit:
-            return 2.0 * limit
-        seen[different] = value
-        different += 1
-    return count
-
-
-@device
-def _spread(values, inverse):
+def _spread(values: Floats, inverse: float) -> Spread:
     """Least and greatest value and the mean; Σd² and the greatest d², both times inverse²; how often an extreme occurs."""
     low = values[0]
     high = values[0]
@@ -248,7 +87,17 @@ def _spread(values, inverse):
 
 
 @device
-def _mean_route(a, b, magnitude, engine, method, alpha, spread_a, spread_b, error):
+def _mean_route(
+    a: Floats,
+    b: Floats,
+    magnitude: float,
+    engine: int,
+    method: int,
+    alpha: float,
+    spread_a: Spread,
+    spread_b: Spread,
+    error: float,
+) -> tuple[int, float, bool]:
     """Route and step for a mean or a difference of means whose values are not all equal; and whether r* is valid."""
     low_a, high_a, _, squares_a, heaviest_a, ties_a = spread_a
     low_b, high_b, _, squares_b, heaviest_b, ties_b = spread_b
@@ -295,45 +144,41 @@ def _mean_route(a, b, magnitude, engine, method, alpha, spread_a, spread_b, erro
 
 
 @device
-def _pair_atoms(n_a, n_b, q):
+def _pair_atoms(n_a: int, n_b: int, q: float) -> float:
     """About how many atoms the laws of two quantiles have: ranks within nine standard deviations, times those near each."""
     room_a = min(float(n_a), 18.0 * math.sqrt(n_a * q * (1.0 - q)) + 10.0)
     room_b = min(float(n_b), 18.0 * math.sqrt(n_b * q * (1.0 - q)) + 10.0)
     return room_a * min(0.5 * room_a, 40.0) + room_b * min(0.5 * room_b, 40.0)
 
 
-@kernel(
-    types.void(
-        types.int64, types.int64, F, I, I, F, I, I, F, types.boolean, types.boolean, types.int64, types.float64,
-        types.int64, types.int64, types.float64, OB, OB, OF, OF, OF, OF, OF, OF, OB,
-    )
-)  # fmt: skip
+@kernel(types.void(types.int64, types.int64, SAMPLES, TASK, OB, OB, OF, LIMITS))
 def routes(
-    start, stop, a, offsets_a, n_a, b, offsets_b, n_b, magnitude, two, paired, statistic, q,
-    method, engine, alpha, route, valid, step, estimate, low, high, error, bias, status,
-):  # fmt: skip
+    start: int,
+    stop: int,
+    samples: BootstrapSamples,
+    task: BootstrapTask,
+    route: Codes,
+    valid: Codes,
+    step: Floats,
+    limits: BootstrapLimits,
+) -> None:
     """Decide each cell's route, and finish the cells that need none: too few, infinite or all equal values.
 
     Parameters
     ----------
-    a, b : float64
-        Cleaned values: ``n_a[c]`` of them from ``offsets_a[c]``; `b` is used where `two`.
-    magnitude : float64, shape (n_cells,)
-        The largest absolute raw value of the cell.
-    paired : bool
-        `a` and `b` are pairs, or (without `two`) `a` holds the differences of pairs.
-    alpha : float
-        1 − the confidence level.
+    samples, task : BootstrapSamples, BootstrapTask
     route, valid : int8, shape (n_cells,), output
         The route, and whether the saddlepoint's validity rule holds.
     step : float64, shape (n_cells,), output
         The lattice's step where the route is LATTICE.
-    estimate … bias : float64, shape (n_cells,), output
-        NaN, except in finished cells (and the estimate of a mean).
-    status : int8, shape (n_cells,), in and output
-        As it stands where it is not OK; else OK, TOO_FEW, ZERO_DENOMINATOR, ZERO_VAR_EQUAL, ZERO_VAR_DIFF, PRECISION_LOSS
-        (the values are computed all the same), DOUBTFUL (the saddlepoint was asked for outside its rule) or NO_EXACT_LAW.
+    limits : BootstrapLimits, output
+        NaN, except in finished cells (and the estimate of a mean). The status is left where it is not OK; else it becomes
+        TOO_FEW, ZERO_DENOMINATOR, ZERO_VAR_EQUAL, ZERO_VAR_DIFF, PRECISION_LOSS (the values are computed all the same),
+        DOUBTFUL (the saddlepoint was asked for outside its rule) or NO_EXACT_LAW.
     """
+    a, starts_a, n_a, b, starts_b, n_b, magnitude, two, paired = samples
+    statistic, q, method, engine, alpha, _ = task
+    estimate, low, high, error, bias, status = limits
     for c in range(start, stop):
         route[c] = DONE
         valid[c] = 0
@@ -345,10 +190,10 @@ def routes(
         bias[c] = math.nan
         if status[c] != OK:
             continue
-        first = a[offsets_a[c] : offsets_a[c] + n_a[c]]
+        first = a[starts_a[c] : starts_a[c] + n_a[c]]
         second = b[:0]
         if two:
-            second = b[offsets_b[c] : offsets_b[c] + n_b[c]]
+            second = b[starts_b[c] : starts_b[c] + n_b[c]]
         if first.size < 1 or (two and second.size < 1):
             status[c] = TOO_FEW
             continue

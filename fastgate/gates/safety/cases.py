@@ -1,0 +1,221 @@
+"""The tables below the suites: runs, the cases that flipped, the cases that are at fault."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from fastgate.gates.safety.manifest import manifest_hash
+from fastgate.gates.safety.result import TABLES
+
+if TYPE_CHECKING:
+    from fastgate.frames.outcomes import Outcomes
+    from fastgate.frames.tallies import Tallies
+    from fastgate.gates.safety.counting import Counted
+    from fastgate.gates.safety.manifests import Manifests
+    from fastgate.gates.safety.policy import SafetyRules
+
+__all__ = ["case_faults", "flips", "runs"]
+
+Integers = npt.NDArray[np.int64]
+
+
+def runs(
+    outcomes: Outcomes,
+    rules: SafetyRules,
+    counted: Counted,
+    manifests: Manifests,
+    builds: Sequence[str],
+    suites: Sequence[str],
+) -> pl.DataFrame:
+    """A row per run that was judged or judged by.
+
+    Returns
+    -------
+    DataFrame
+        The table ``runs``. flaky_cases and flake_rate, the share of cases whose trials disagree, are null where no case
+        has several trials, or trials stop at the first failure.
+    """
+    totals = counted.totals
+    table = pl.DataFrame(
+        {
+            "build": outcomes.index["build"].cast(pl.String),
+            "suite": outcomes.index["suite"].cast(pl.String),
+            "cases": totals.cases,
+            "passed_cases": totals.passed_cases,
+            "failed_cases": totals.failed_cases,
+            "undecided_cases": totals.undecided_cases,
+            "trials": totals.passes + totals.fails + totals.errors,
+            "passed_trials": totals.passes,
+            "errors": totals.errors,
+            "flaky_cases": totals.flaky_cases,
+            "_several": (totals.most_trials > 1) & (rules.trial_sets != "first-failure"),
+        }
+    )
+    wanted = pl.col("build").is_in(list(builds)) & pl.col("suite").is_in(list(suites))
+    table = table.filter(wanted).with_columns(
+        pl.when("_several").then("flaky_cases"),
+        flake_rate=pl.when("_several").then(pl.col("flaky_cases") / pl.col("cases")),
+    )
+    hashes = [manifest_hash(manifest) for manifest in manifests.distinct]
+    numbers = [manifests.number(*key) for key in table.select("build", "suite").iter_rows()]
+    table = table.with_columns(
+        manifest_hash=pl.Series(
+            [None if number is None else hashes[number] for number in numbers], dtype=pl.String
+        )
+    )
+    return table.with_columns(
+        pl.col("build").cast(pl.Enum(table["build"].unique(maintain_order=True))),
+        pl.col("suite").cast(pl.Enum(table["suite"].unique(maintain_order=True))),
+    ).select(*TABLES["runs"])
+
+
+def flips(
+    outcomes: Outcomes, rules: SafetyRules, counted: Counted, candidates: Sequence[str], suites: Sequence[str]
+) -> pl.DataFrame:
+    """The cases that regressed or were fixed, of every comparison whose cases stand once.
+
+    Returns
+    -------
+    DataFrame
+        The table ``flips``.
+    """
+    from fastgate.frames.tallies import find_flips
+
+    tallies: Tallies = counted.tallies
+    sound = (counted.candidate >= 0) & (counted.baseline >= 0)
+    sound &= (counted.totals.repeats[counted.candidate] == 0) & (
+        counted.totals.repeats[counted.baseline] == 0
+    )
+    rows = np.flatnonzero(sound & (tallies.regressed + tallies.fixed > 0))
+    counts = (tallies.regressed + tallies.fixed)[rows]
+    found = find_flips(outcomes, counted.candidate[rows], counted.baseline[rows], rules.trials, counts)
+    comparison = rows[found.comparison]
+    names = outcomes.runs.case_names
+    every = ((found.passes_candidate == 0) & (found.passes_baseline == found.trials_baseline)) | (
+        (found.passes_candidate == found.trials_candidate) & (found.passes_baseline == 0)
+    )
+    several = (found.trials_candidate > 1) & (found.trials_baseline > 1)
+    change = pl.Series(["fixed", "regressed"], dtype=TABLES["flips"]["change"])
+
+    def named(names: Sequence[str], codes: npt.NDArray[Any]) -> pl.Series:
+        return pl.Series(names, dtype=pl.Enum(names)).gather(codes)
+
+    return pl.DataFrame(
+        {
+            "candidate": named(candidates, comparison // len(suites)),
+            "suite": named(suites, comparison % len(suites)),
+            "case": names.cast(pl.Enum(names)).gather(found.case),
+            "change": change.gather(found.regressed),
+            "every_trial": pl.DataFrame({"every": every, "several": several})
+            .select(pl.when("several").then("every"))
+            .to_series(),
+            "passes_candidate": found.passes_candidate,
+            "trials_candidate": found.trials_candidate,
+            "passes_baseline": found.passes_baseline,
+            "trials_baseline": found.trials_baseline,
+        }
+    )
+
+
+def case_faults(
+    outcomes: Outcomes, rules: SafetyRules, baseline: str, suites: pl.DataFrame, counted: Counted
+) -> pl.DataFrame:
+    """Every case that kept a suite from being judged.
+
+    Parameters
+    ----------
+    outcomes : Outcomes
+    rules : SafetyRules
+    baseline : str
+    suites : DataFrame
+        The table ``suites``, in the order of the comparisons.
+    counted : Counted
+
+    Returns
+    -------
+    DataFrame
+        The table ``faults``, sorted: ``duplicate_case``; ``missing_case``, which the run lacks and the one it is
+        compared with (`against`) has; ``unlike_trials``; ``no_outcome``, of runs with too many errors.
+    """
+    if outcomes.counts is not None:
+        return pl.DataFrame(schema=TABLES["faults"])
+    rows = sorted(set(_rows(outcomes, rules, baseline, suites, counted)))
+    return pl.DataFrame(rows, schema=TABLES["faults"], orient="row")
+
+
+def _rows(
+    outcomes: Outcomes, rules: SafetyRules, baseline: str, suites: pl.DataFrame, counted: Counted
+) -> Iterator[tuple[str, str, str, str, str]]:
+    names = outcomes.runs.case_names
+    bits = outcomes.runs.trial_bits
+    table = suites.select(
+        pl.col("candidate", "suite").cast(pl.String), "reasons", comparison=pl.int_range(pl.len())
+    )
+    wanted = ["duplicate_case", "unpaired_cases", "unpaired_trials", "too_many_errors"]
+    broken = table.filter(pl.col("reasons").list.set_intersection(wanted).list.len() > 0)
+    seen: set[tuple[int, str]] = set()
+    lacking: dict[tuple[int, int], tuple[Integers, Integers]] = {}
+    for candidate, suite, codes, comparison in broken.iter_rows():
+        pair = int(counted.candidate[comparison]), int(counted.baseline[comparison])
+        for build, run in zip((candidate, baseline), pair, strict=True):
+            for code, fault, find in (
+                ("duplicate_case", "duplicate_case", _repeated),
+                ("too_many_errors", "no_outcome", _without_outcome),
+            ):
+                if code in codes and (run, fault) not in seen:
+                    seen.add((run, fault))
+                    for case in names.gather(np.unique(find(outcomes, run) >> bits)).to_list():
+                        yield build, suite, case, fault, ""
+        if "unpaired_cases" in codes:
+            lists = int(outcomes.runs.run_lists[pair[0]]), int(outcomes.runs.run_lists[pair[1]])
+            if lists not in lacking:
+                first, second = (np.unique(outcomes.run_keys(run) >> bits) for run in pair)
+                lacking[lists] = np.setdiff1d(second, first), np.setdiff1d(first, second)
+            gone, added = lacking[lists]
+            for build, other, cases in ((candidate, baseline, gone), (baseline, candidate, added)):
+                for case in names.gather(cases).to_list():
+                    yield build, suite, case, "missing_case", other
+        if "unpaired_trials" in codes:
+            for case in names.gather(_unlike(outcomes, rules, counted, *pair)).to_list():
+                yield candidate, suite, case, "unlike_trials", baseline
+
+
+def _repeated(outcomes: Outcomes, run: int) -> Integers:
+    keys = outcomes.run_keys(run)
+    repeated: Integers = keys[1:][keys[1:] == keys[:-1]]
+    return repeated
+
+
+def _without_outcome(outcomes: Outcomes, run: int) -> Integers:
+    keys: Integers = outcomes.run_keys(run)[outcomes.run_codes(run) == 2]
+    return keys
+
+
+def _unlike(
+    outcomes: Outcomes, rules: SafetyRules, counted: Counted, candidate: int, baseline: int
+) -> Integers:
+    """The cases that both runs have and whose trials do not fit together."""
+    bits = outcomes.runs.trial_bits
+    if rules.trial_sets == "first-failure":
+        limit = int(max(counted.totals.most_trials[run] for run in (candidate, baseline)))
+        return np.union1d(*(_ill_stopped(outcomes, run, limit) for run in (candidate, baseline)))
+    first, second = (outcomes.run_keys(run) for run in (candidate, baseline))
+    unlike = np.unique(np.setxor1d(first, second) >> bits)
+    return np.intersect1d(unlike, np.intersect1d(first >> bits, second >> bits))
+
+
+def _ill_stopped(outcomes: Outcomes, run: int, limit: int) -> Integers:
+    """The cases of a run that go on after a failure, or stop without one."""
+    cases, starts, sizes = np.unique(
+        outcomes.run_keys(run) >> outcomes.runs.trial_bits, return_index=True, return_counts=True
+    )
+    failed = outcomes.run_codes(run) == 0
+    fails = np.add.reduceat(failed.astype(np.int64), starts)
+    last = failed[starts + sizes - 1]
+    ill: Integers = cases[np.where(fails == 0, sizes < limit, (fails > 1) | ~last)]
+    return ill

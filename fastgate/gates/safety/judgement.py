@@ -1,0 +1,204 @@
+"""The safety gate: a candidate's pass rate must not fall by more than the noise floor, between comparable runs.
+
+The rule, as its functions read from top to bottom: two runs are compared only if their manifests agree in every
+comparability field and their data are whole (`_incomparable`, and the faults of `compare`); then a change d is no
+signal where |d| ≤ e, a regression where d < −e, an improvement where d > e, e being the half-width of the interval
+at the baseline's observed rate (`fastgate.gates.safety.floor.signals`); a regression blocks, anything undefined is
+refused (`_suites`); a candidate is as good as its worst suite (`_verdicts`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+import polars.selectors as cs
+
+from fastgate.gates.reasons import listed
+from fastgate.gates.safety import reasons
+from fastgate.gates.safety.comparability import Difference, differences
+from fastgate.gates.safety.comparisons import Compared, compare
+from fastgate.gates.safety.result import TABLES
+from fastgate.gates.verdict import Signal, Verdict
+
+if TYPE_CHECKING:
+    from fastgate.frames.outcomes import Outcomes
+    from fastgate.gates.safety.manifests import Manifests
+    from fastgate.gates.safety.policy import SafetyRules
+
+__all__ = ["Judged", "judge"]
+
+_CODE_OF: dict[str, str] = {
+    "differs": "differing_field",
+    "other_order": "differing_field",
+    "missing_in_candidate": "missing_field",
+    "missing_in_baseline": "missing_field",
+    "missing_in_both": "missing_field",
+    "no_manifest": "missing_manifest",
+    "mixed": "mixed_manifest",
+}
+
+
+class Judged(NamedTuple):
+    """The tables of a judgement, and the comparisons they rest on."""
+
+    verdicts: pl.DataFrame
+    suites: pl.DataFrame
+    differences: pl.DataFrame
+    compared: Compared
+
+
+def judge(
+    outcomes: Outcomes,
+    manifests: Manifests,
+    rules: SafetyRules,
+    *,
+    baseline: str,
+    candidates: Sequence[str],
+    suites: Sequence[str],
+) -> Judged:
+    """The rule applied to outcomes: the gate without files, policies and evidence.
+
+    Parameters
+    ----------
+    outcomes : Outcomes
+    manifests : Manifests
+    rules : SafetyRules
+        The policy as applied.
+    baseline : str
+    candidates, suites : sequence of str
+        In the order shown.
+    """
+    compared = compare(outcomes, rules, baseline, candidates, suites)
+    incomparable, found = _incomparable(manifests, rules, baseline, candidates, suites)
+    table = _suites(compared.figures, incomparable)
+    return Judged(_verdicts(table), _finished(table), found, compared)
+
+
+def _incomparable(
+    manifests: Manifests,
+    rules: SafetyRules,
+    baseline: str,
+    candidates: Sequence[str],
+    suites: Sequence[str],
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """For each comparison a mask of reasons and the differing fields; and the table of differences."""
+    known: dict[tuple[int | None, int | None, bool], int] = {}
+    every: list[list[Difference]] = []
+    numbers = np.empty((len(candidates), len(suites)), np.int64)
+    bases = [manifests.number(baseline, suite) for suite in suites]
+    mixed = [(baseline, suite) in manifests.mixed for suite in suites]
+    for row, candidate in enumerate(candidates):
+        for column, suite in enumerate(suites):
+            unclear = mixed[column] or (candidate, suite) in manifests.mixed
+            key = bases[column], manifests.number(candidate, suite), unclear
+            number = known.get(key, -1)
+            if number < 0:
+                number = known[key] = len(every)
+                every.append(_between(manifests, rules, *key))
+            numbers[row, column] = number
+    which = numbers.ravel()
+    masks = [_mask(differing) for differing in every]
+    fields = [[difference.field for difference in differing] for differing in every]
+    comparisons = pl.DataFrame(
+        {
+            "_incomparable": np.array(masks, np.uint32)[which],
+            "differing_fields": pl.Series(fields, dtype=pl.List(pl.String)).gather(which),
+        }
+    )
+    return comparisons, _table(every, which, candidates, suites)
+
+
+def _between(
+    manifests: Manifests, rules: SafetyRules, base: int | None, candidate: int | None, unclear: bool
+) -> list[Difference]:
+    if unclear:
+        return [Difference("manifest", None, None, "mixed")]
+    pair = (None if number is None else manifests.distinct[number] for number in (base, candidate))
+    return differences(*pair, required=rules.required, ignored=rules.ignored)
+
+
+def _mask(differing: Sequence[Difference]) -> int:
+    mask = 0
+    for difference in differing:
+        mask |= reasons.bit(_CODE_OF[difference.problem])
+    return mask
+
+
+def _table(
+    every: Sequence[Sequence[Difference]],
+    which: npt.NDArray[np.int64],
+    candidates: Sequence[str],
+    suites: Sequence[str],
+) -> pl.DataFrame:
+    """A row per comparison and field that differs."""
+    sizes = np.array([len(differing) for differing in every])
+    starts = np.cumsum(sizes) - sizes
+    flat = [difference for differing in every for difference in differing]
+    counts = sizes[which]
+    comparison = np.repeat(np.arange(which.size), counts)
+    first = np.repeat(starts[which], counts)
+    within = np.arange(comparison.size) - np.repeat(np.cumsum(counts) - counts, counts)
+    fields = pl.DataFrame(
+        flat,
+        schema=dict.fromkeys(("field", "baseline_value", "candidate_value", "problem"), pl.String),
+        orient="row",
+    )
+    return pl.DataFrame(
+        {
+            "candidate": pl.Series(candidates, dtype=pl.Enum(candidates)).gather(comparison // len(suites)),
+            "suite": pl.Series(suites, dtype=pl.Enum(suites)).gather(comparison % len(suites)),
+            **{name: fields[name].gather(first + within) for name in fields.columns},
+        }
+    )
+
+
+def _suites(figures: pl.DataFrame, incomparable: pl.DataFrame) -> pl.DataFrame:
+    """The outcome and verdict of each suite of each candidate."""
+    sound = (pl.col("_faults") | pl.col("_incomparable")) == 0
+    outcome = pl.when(sound).then("indicated").otherwise(pl.lit("undefined", Signal))
+    regressed = pl.col("outcome") == "regression"
+    fine = (pl.col("outcome") == "no_signal") | (pl.col("outcome") == "improvement")
+    verdict = (
+        pl.when(regressed)
+        .then(pl.lit("block", Verdict))
+        .when(fine)
+        .then(pl.lit("pass", Verdict))
+        .otherwise(pl.lit("refused", Verdict))
+    )
+    regression = (
+        pl.when(regressed).then(pl.lit(reasons.bit("regression"), pl.UInt32)).otherwise(pl.lit(0, pl.UInt32))
+    )
+    return (
+        pl.concat([figures, incomparable], how="horizontal")
+        .with_columns(outcome=outcome)
+        .with_columns(verdict=verdict, _mask=pl.col("_faults") | pl.col("_incomparable") | regression)
+        # Null, not NaN: Polars orders NaN above all numbers, and JSON has none.
+        .with_columns(pl.when(cs.float().is_finite()).then(cs.float()))
+    )
+
+
+def _verdicts(suites: pl.DataFrame) -> pl.DataFrame:
+    """The verdict of each candidate: that of its worst suite."""
+    worst = pl.col("verdict").max()
+    candidates = suites.group_by("candidate", maintain_order=True).agg(
+        worst.alias("verdict"),
+        pl.len().alias("suites"),
+        (pl.col("outcome") == "regression").sum().alias("regressions"),
+        (pl.col("outcome") == "no_signal").sum().alias("no_signal"),
+        (pl.col("outcome") == "improvement").sum().alias("improvements"),
+        (pl.col("outcome") == "undefined").sum().alias("refused"),
+        pl.col("suite")
+        .filter((pl.col("verdict") == worst) & (pl.col("verdict") != "pass"))
+        .cast(pl.String)
+        .alias("worst_suites"),
+        pl.col("_mask").bitwise_or(),
+    )
+    return candidates.with_columns(listed(candidates["_mask"], reasons.CODES)).select(*TABLES["verdicts"])
+
+
+def _finished(suites: pl.DataFrame) -> pl.DataFrame:
+    return suites.with_columns(listed(suites["_mask"], reasons.CODES)).select(*TABLES["suites"])

@@ -1,0 +1,393 @@
+"""The manifests of many runs: from files, frames, plain data, or columns of the outcomes themselves."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import polars as pl
+
+from fastgate.errors import ArgumentError, DataError
+from fastgate.gates.safety.comparability import agreement
+from fastgate.gates.safety.manifest import CUSTOMARY, RunManifest, manifest_hash
+from fastgate.gates.schema import show
+
+__all__ = ["COLUMNS", "Manifests", "compare_manifests", "manifests_of_rows", "read_manifests"]
+
+COLUMNS: Final = (
+    "suite_hash",
+    "seed_list_hash",
+    "temperature",
+    "top_p",
+    "max_tokens",
+    "grader_version",
+    "harness_version",
+)
+"""The columns of outcomes that are read as manifests, beside those that a policy requires."""
+
+_KNOWN_KEYS: Final = ("runs", "defaults", "name", "description")
+_FLOATS: Final = ("temperature", "top_p")
+_WHOLE: Final = ("max_tokens",)
+
+
+@dataclass(frozen=True, eq=False)
+class Manifests:
+    """Manifests by run, equal ones once.
+
+    Parameters
+    ----------
+    distinct : list of RunManifest
+        Without build and suite.
+    numbers : dict
+        From (build, suite), or (build, None) for every suite of a build, to a position in `distinct`.
+    mixed : frozenset of (str, str)
+        Runs whose rows state different conditions.
+    """
+
+    distinct: list[RunManifest]
+    numbers: dict[tuple[str, str | None], int]
+    mixed: frozenset[tuple[str, str]] = frozenset()
+
+    def number(self, build: str, suite: str) -> int | None:
+        """The position in `distinct` of a run's manifest; None where it has none."""
+        found = self.numbers.get((build, suite))
+        return self.numbers.get((build, None)) if found is None else found
+
+    def of(self, build: str, suite: str) -> RunManifest | None:
+        """The manifest of a run."""
+        number = self.number(build, suite)
+        return None if number is None else self.distinct[number]
+
+
+def read_manifests(source: Any) -> Manifests:
+    """The manifests of runs.
+
+    Parameters
+    ----------
+    source : path, list of paths, mapping, RunManifest, sequence of RunManifest, frame, Manifests or None
+        A JSON or TOML file is one manifest, or holds several: ``runs``, a list of them, and perhaps ``defaults``,
+        fields of all of them that state no other; a JSON file may also be the list. Plain data likewise. A frame,
+        or a Parquet, Arrow, CSV or NDJSON file, holds a manifest a row and a field a column; null is not stated.
+        Each manifest names its ``build``, and its ``suite`` unless it holds for every suite of the build.
+
+    Returns
+    -------
+    Manifests
+
+    Raises
+    ------
+    DataError
+        When a source cannot be read, a manifest names no build, or a run has two manifests that differ.
+    ArgumentError
+        When a field has an unusable value.
+    """
+    if isinstance(source, Manifests):
+        return source
+    collected = _Collected({}, [], {}, {})
+    for data, where in _entries(source):
+        _collect(collected, data, where)
+    return Manifests(collected.distinct, collected.numbers)
+
+
+@dataclass(frozen=True)
+class _Collected:
+    """Manifests while they are read: by their bytes, so that equal ones are checked once."""
+
+    by_bytes: dict[bytes, int]
+    distinct: list[RunManifest]
+    numbers: dict[tuple[str, str | None], int]
+    hashes: dict[int, str]
+
+
+def _collect(collected: _Collected, data: Mapping[str, Any], where: str) -> None:
+    fields = dict(data)
+    build, suite = fields.pop("build", None), fields.pop("suite", None)
+    if not isinstance(build, str) or not build:
+        raise DataError(
+            "a manifest does not say which build it is of",
+            expected='build = "..."',
+            received=show(build),
+            where=where,
+        )
+    if suite is not None and (not isinstance(suite, str) or not suite):
+        raise DataError(
+            "a manifest's suite is no name",
+            expected="a text; leave it out for every suite of the build",
+            received=show(suite),
+            where=where,
+        )
+    number = _number(collected, fields, where)
+    known = collected.numbers.setdefault((build, suite), number)
+    if known != number:
+        for each in (known, number):
+            if each not in collected.hashes:
+                collected.hashes[each] = manifest_hash(collected.distinct[each])
+        if collected.hashes[known] != collected.hashes[number]:
+            raise DataError(
+                "a run has two manifests that differ",
+                expected="one manifest for each run",
+                received=f"build {build!r}" + ("" if suite is None else f", suite {suite!r}") + " again",
+                where=where,
+            )
+
+
+def _number(collected: _Collected, fields: Mapping[str, Any], where: str) -> int:
+    try:
+        key = msgspec.json.encode(fields, order="deterministic")
+    except (TypeError, ValueError) as error:
+        raise DataError("a manifest holds no plain data", received=str(error), where=where) from None
+    if key not in collected.by_bytes:
+        try:
+            collected.distinct.append(RunManifest.from_dict(fields))
+        except ArgumentError as error:
+            error.where = f"{where}: {error.where}" if error.where else where
+            raise
+        collected.by_bytes[key] = len(collected.distinct) - 1
+    return collected.by_bytes[key]
+
+
+def _entries(source: Any) -> Iterator[tuple[Mapping[str, Any], str]]:
+    """Each manifest as plain data, and what to call it in a message."""
+    if source is None:
+        return
+    if isinstance(source, RunManifest):
+        yield source.to_dict(), "a RunManifest"
+    elif isinstance(source, Mapping):
+        yield from _runs(source, "manifests given as a dict")
+    elif isinstance(source, str | PathLike):
+        yield from _file(source)
+    elif isinstance(source, Sequence) and not isinstance(source, bytes):
+        for position, item in enumerate(source):
+            if isinstance(item, Mapping):
+                yield from _runs(item, f"manifest {position}")
+            else:
+                yield from _entries(item)
+    else:
+        yield from _frame(source)
+
+
+def _file(source: str | PathLike[str]) -> Iterator[tuple[Mapping[str, Any], str]]:
+    path = Path(source)
+    if path.suffix.lower() not in (".json", ".toml"):
+        yield from _frame(source)
+        return
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+        data = tomllib.loads(text) if path.suffix.lower() == ".toml" else _json(text)
+    except FileNotFoundError:
+        raise DataError("the manifest does not exist", expected="a file", where=str(path)) from None
+    except (OSError, ValueError, RecursionError) as error:
+        received = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise DataError(
+            "the manifest cannot be read",
+            expected="a JSON or TOML file in UTF-8, each field of a table once",
+            received=received,
+            where=str(path),
+        ) from None
+    yield from _runs(data, str(path))
+
+
+def _json(text: str) -> Any:
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        table = dict(pairs)
+        if len(table) < len(pairs):
+            # The parser would keep the last one and say nothing.
+            raise ValueError(f"a key stands twice: {', '.join(name for name, _ in pairs)}"[:200])
+        return table
+
+    return json.loads(text, object_pairs_hook=once)
+
+
+def _runs(data: Any, where: str) -> Iterator[tuple[Mapping[str, Any], str]]:
+    if isinstance(data, list):
+        data = {"runs": data}
+    if not isinstance(data, Mapping):
+        raise DataError("this is no manifest", expected="a table", received=show(data), where=where)
+    if "runs" not in data:
+        yield data, where
+        return
+    runs, defaults = data["runs"], data.get("defaults", {})
+    unknown = [name for name in data if name not in _KNOWN_KEYS]
+    if unknown:
+        raise DataError(
+            "a field stands outside the runs",
+            expected=", ".join(_KNOWN_KEYS),
+            received=repr(unknown[0]),
+            where=where,
+            hint="put what holds for all runs under defaults",
+        )
+    tables = isinstance(runs, list) and all(isinstance(run, Mapping) for run in runs)
+    if not tables or not isinstance(defaults, Mapping):
+        raise DataError(
+            "the manifests cannot be read",
+            expected="runs, a list of tables, and perhaps defaults, a table",
+            received=show(runs if not tables else defaults),
+            where=where,
+        )
+    for position, run in enumerate(runs):
+        yield {**defaults, **run}, f"{where}, run {position + 1}"
+
+
+def _frame(source: Any) -> Iterator[tuple[Mapping[str, Any], str]]:
+    from fastgate.frames import read_frame
+
+    frame = read_frame(source)
+    where = str(source) if isinstance(source, str | PathLike) else type(source).__name__
+    if "build" not in frame.columns:
+        raise DataError(
+            "the manifests have no column 'build'",
+            expected="build, perhaps suite, and a column for each field",
+            received=", ".join(frame.columns),
+            where=where,
+        )
+    labels = [name for name in ("build", "suite") if name in frame.columns]
+    frame = _typed(frame.with_columns(pl.col(labels).cast(pl.String)), where)
+    for position, row in enumerate(frame.iter_rows(named=True)):
+        yield (
+            {name: value for name, value in row.items() if value is not None},
+            f"{where}, row {position + 1}",
+        )
+
+
+def _typed(frame: pl.DataFrame, where: str) -> pl.DataFrame:
+    """Text in columns that hold numbers, as CSV has it, becomes numbers; empty text is not stated."""
+    texts = [name for name, dtype in frame.schema.items() if dtype == pl.String]
+    frame = frame.with_columns(pl.when(pl.col(texts).str.strip_chars() != "").then(pl.col(texts)))
+    for name, dtype in (*((name, pl.Float64) for name in _FLOATS), *((name, pl.Int64) for name in _WHOLE)):
+        if name in texts:
+            numbers = frame[name].cast(dtype, strict=False)
+            unread = numbers.is_null() & frame[name].is_not_null()
+            if unread.any():
+                row = int(unread.arg_true()[0])
+                raise DataError(
+                    f"the column {name!r} holds text that is no number",
+                    received=repr(frame[name][row]),
+                    where=f"{where}, row {row + 1}",
+                )
+            frame = frame.with_columns(numbers)
+    return frame
+
+
+def manifests_of_rows(attributes: pl.DataFrame, where: str) -> Manifests:
+    """The manifests that columns of the outcomes state.
+
+    Parameters
+    ----------
+    attributes : DataFrame
+        build, suite, and fields; each distinct row once.
+    where : str
+        For messages.
+    """
+    fields = [name for name in attributes.columns if name not in ("build", "suite")]
+    if not fields:
+        return Manifests([], {})
+    frame = _typed(attributes, where)
+    collected = _Collected({}, [], {}, {})
+    mixed = set()
+    groups: Iterable[Any] = frame.group_by(fields, maintain_order=True).agg("build", "suite").iter_rows()
+    for *values, builds, suites in groups:
+        stated = {name: value for name, value in zip(fields, values, strict=True) if value is not None}
+        number = _number(collected, stated, where)
+        for build, suite in zip(builds, suites, strict=True):
+            if collected.numbers.setdefault((build, suite), number) != number:
+                mixed.add((build, suite))
+    return Manifests(collected.distinct, collected.numbers, frozenset(mixed))
+
+
+def compare_manifests(
+    baseline: Any,
+    candidate: Any,
+    *,
+    required: Sequence[str] = CUSTOMARY,
+    ignored: Sequence[str] = (),
+    baseline_build: str | None = None,
+    candidate_build: str | None = None,
+) -> pl.DataFrame:
+    """All fields of two manifests side by side, suite by suite.
+
+    Parameters
+    ----------
+    baseline, candidate : RunManifest, path, mapping, or anything else that `read_manifests` takes
+        Of one build each, or with the build named.
+    required, ignored : sequence of str, optional
+        As a policy's.
+    baseline_build, candidate_build : str, optional
+        Which build of a source with several.
+
+    Returns
+    -------
+    DataFrame
+        suite (null where a manifest holds for every suite), field, baseline, candidate (as JSON, null where not
+        stated), agrees, problem: ``differs``, ``other_order`` (of the same seeds), ``missing_in_baseline``,
+        ``missing_in_candidate``, ``missing_in_both``, ``no_manifest`` (for the suite), or null.
+
+    Raises
+    ------
+    DataError, ArgumentError
+        As `read_manifests`; also when a source holds several builds and none is named.
+
+    Examples
+    --------
+    >>> old, new = (RunManifest("ab", temperature=t, build=b) for t, b in ((0.2, "old"), (0, "new")))
+    >>> compare_manifests(old, new, required=["suite_hash"]).filter(~pl.col("agrees")).rows()
+    [(None, 'temperature', '0.2', '0', False, 'differs')]
+    """
+    one, one_build = _of_one_build(baseline, baseline_build, "baseline")
+    other, other_build = _of_one_build(candidate, candidate_build, "candidate")
+    suites = list(
+        dict.fromkeys(
+            suite
+            for manifests, build in ((one, one_build), (other, other_build))
+            for name, suite in manifests.numbers
+            if name == build
+        )
+    )
+    if len(suites) > 1:
+        suites = [suite for suite in suites if suite is not None]
+    tables = []
+    for suite in suites:
+        a, b = (
+            manifests.numbers.get((build, suite), manifests.numbers.get((build, None)))
+            for manifests, build in ((one, one_build), (other, other_build))
+        )
+        if a is None or b is None:
+            states = ("a manifest" if number is not None else None for number in (a, b))
+            row = dict(zip(("baseline", "candidate"), states, strict=True))
+            table = pl.DataFrame({"field": ["manifest"], **row, "agrees": False, "problem": "no_manifest"})
+        else:
+            table = agreement(one.distinct[a], other.distinct[b], required=required, ignored=ignored)
+        tables.append(
+            table.select(
+                pl.lit(suite, pl.String).alias("suite"),
+                "field",
+                pl.col("baseline", "candidate").cast(pl.String),
+                "agrees",
+                "problem",
+            )
+        )
+    return pl.concat(tables)
+
+
+def _of_one_build(source: Any, build: str | None, side: str) -> tuple[Manifests, str]:
+    if isinstance(source, RunManifest) and source.build is None:
+        source = {**source.to_dict(), "build": side}
+    manifests = read_manifests(source)
+    builds = list(dict.fromkeys(name for name, _ in manifests.numbers))
+    if build is None and len(builds) == 1:
+        return manifests, builds[0]
+    if build not in builds:
+        raise ArgumentError(
+            f"the {side}'s manifests are of several builds"
+            if build is None
+            else f"there is no manifest of {build!r}",
+            expected="one of " + ", ".join(builds[:20]) if builds else "one manifest at least",
+            received="nothing" if not builds else None if build is None else repr(build),
+            where=f"argument {side}_build",
+        )
+    return manifests, build

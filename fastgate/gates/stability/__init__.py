@@ -1,0 +1,1 @@
+"""The stability gate: choices must survive perturbation, and the posterior must be narrow."""
