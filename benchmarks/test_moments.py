@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 from numba import types
-from peers import MOMENTS
-from workloads import WORKLOADS, title
 
+from benchmarks.peers import MOMENTS
+from benchmarks.workloads import WORKLOADS, title
 from fastgate import threads
 from fastgate.jit import kernel, reduction
 from fastgate.kernels.types import OF, F

@@ -27,6 +27,7 @@ Integers = npt.NDArray[np.int64]
 _KEYS: Final = ("build", "suite")
 _SHARED: Final = (("build",), ("suite",))
 _NO_TRIALS: Final = pl.Series([""])
+_NOTHING: Final = np.empty(0, np.int64)
 # Runs shorter than this on average, and more runs than this in parts, are not worth a way of their own.
 _ROWS_PER_RUN: Final = 16
 _MOST_PARTS: Final = 10_000
@@ -160,7 +161,7 @@ def _joined(parts: list[Integers]) -> tuple[Integers, Integers]:
     """Arrays one after the other: where each begins, and their elements."""
     offsets = np.zeros(len(parts) + 1, np.int64)
     np.cumsum([part.size for part in parts], out=offsets[1:])
-    return offsets, np.concatenate([np.empty(0, np.int64), *parts])
+    return offsets, np.concatenate([_NOTHING, *parts])
 
 
 def runs_as_they_stand(columns: dict[str, pl.Series], marks: Marks, pieces: Pieces) -> Runs | None:
@@ -184,10 +185,8 @@ def runs_as_they_stand(columns: dict[str, pl.Series], marks: Marks, pieces: Piec
     if found is None:
         return None
     lists, models = found
-    keys, names = _model_keys(columns, bounds, models)
-    orders = [np.argsort(key, kind="stable") for key in keys]
-    keys = [key[order] for key, order in zip(keys, orders, strict=True)]
-    if any(np.any(key[1:] == key[:-1]) for key in keys):
+    keys, orders, names = _model_keys(columns, bounds, models)
+    if keys is None:
         return None
 
     starts, sizes = bounds[:-1], np.diff(bounds)
@@ -199,65 +198,84 @@ def runs_as_they_stand(columns: dict[str, pl.Series], marks: Marks, pieces: Piec
     if parts.size > _MOST_PARTS:
         return None
     known: dict[bytes, int] = {}
-    run_lists = np.empty(len(groups), np.int64)
     numbers = np.array([known.setdefault(key.tobytes(), len(known)) for key in keys])
+    run_lists = np.empty(len(groups), np.int64)
     run_lists[cells[whole]] = numbers[lists[whole]]
-    run_sizes = np.bincount(cells, sizes, len(groups)).astype(np.int64)
-    plane_offsets = _plane_offsets(run_sizes)
+    plane_offsets = _plane_offsets(np.bincount(cells, sizes, len(groups)).astype(np.int64))
     planes = np.empty((2, plane_offsets[-1]), np.int64)
     if marks.failed is None:
         planes[1] = 0
     places = np.where(whole, plane_offsets[cells], -1)
-    straight = [order if np.any(order[1:] < order[:-1]) else order[:0] for order in orders]
-    _fill_planes(planes, marks, pieces, cuts, (starts, sizes, places, lists), _joined(straight))
+    _fill_planes(planes, marks, pieces, cuts, (starts, sizes, places, lists), _joined(orders))
     # Pieces cut through runs: a few hundred of them stand in parts.
-    for cell in np.unique(cells[parts]).tolist():
-        mine = parts[cells[parts] == cell].tolist()
-        joined = np.concatenate([keys[lists[part]] for part in mine])
-        rows = np.concatenate([starts[part] + orders[lists[part]] for part in mine])
-        order = np.argsort(joined, kind="stable")
-        joined = joined[order]
-        if np.any(joined[1:] == joined[:-1]):
-            return None
-        run_lists[cell] = known.setdefault(joined.tobytes(), len(known))
-        words = planes[:, plane_offsets[cell] : plane_offsets[cell + 1]]
-        words[0] = _packed(marks.passed, rows[order], words.shape[1])
-        if marks.failed is not None:
-            words[1] = _packed(marks.failed, rows[order], words.shape[1])
+    joined: list[tuple[int, Integers]] = []
+    parts = parts[np.argsort(cells[parts], kind="stable")]
+    for mine in np.split(parts, np.flatnonzero(np.diff(cells[parts])) + 1) if parts.size else []:
+        key = np.concatenate([keys[lists[part]] for part in mine])
+        rows = np.concatenate(
+            [
+                starts[part] + (orders[lists[part]] if orders[lists[part]].size else np.arange(sizes[part]))
+                for part in mine
+            ]
+        )
+        if np.any(key[1:] <= key[:-1]):
+            order = np.argsort(key, kind="stable")
+            key, rows = key[order], rows[order]
+            if np.any(key[1:] == key[:-1]):
+                return None
+        run_lists[cells[mine[0]]] = known.setdefault(key.tobytes(), len(known))
+        joined.append((int(cells[mine[0]]), rows))
+    if joined:
+        _fill_parts(planes, marks, plane_offsets, joined)
     list_offsets, list_keys = _joined([np.frombuffer(key, np.int64) for key in known])
     return Runs(groups.keys, run_lists, list_offsets, list_keys, plane_offsets, planes[0], planes[1], *names)
 
 
-def _packed(column: pl.Series, rows: Integers, n_words: int) -> Integers:
-    """The bits of some rows of a boolean column, in words."""
-    bits = np.zeros(64 * n_words, np.bool_)
-    bits[: rows.size] = column.gather(rows).to_numpy()
-    return np.packbits(bits, bitorder="little").view(np.int64)
+def _fill_parts(
+    planes: Integers, marks: Marks, plane_offsets: Integers, joined: list[tuple[int, Integers]]
+) -> None:
+    """The bits of runs whose rows, in the order of their keys, are given."""
+    every = np.concatenate([rows for _, rows in joined])
+    for plane, column in zip(planes, (marks.passed, marks.failed), strict=True):
+        if column is None:
+            continue
+        marked = column.gather(every).to_numpy()
+        start = 0
+        for run, rows in joined:
+            words = plane[plane_offsets[run] : plane_offsets[run + 1]]
+            bits = np.zeros(64 * words.size, np.bool_)
+            bits[: rows.size] = marked[start : start + rows.size]
+            words[:] = np.packbits(bits, bitorder="little").view(np.int64)
+            start += rows.size
 
 
 def _find_runs(keys: list[pl.Series], pieces: Pieces) -> tuple[Integers | None, Integers]:
     """The rows in which runs begin (and the number of rows), at latest a piece; and the first run of each piece."""
     from fastgate.kernels.runs import run_starts
 
-    found: list[Integers | None] = [None] * len(pieces)
+    found = [[_NOTHING, _NOTHING] for _ in pieces]
+    short = []
 
     def find(number: int) -> None:
         start, stop = pieces[number]
-        (one, one_width, _one), (other, other_width, _other) = (words_of(key[start:stop]) for key in keys)
-        starts = np.empty((stop - start) // _ROWS_PER_RUN + 1, np.int64)
-        runs = run_starts(one, one_width, other, other_width, starts)
-        if runs >= 0:
-            found[number] = starts[:runs] + start
+        room = np.empty((stop - start) // _ROWS_PER_RUN + 1, np.int64)
+        for column, key in enumerate(keys):
+            words, width, _owner = words_of(key[start:stop])
+            runs = run_starts(words, width, room)
+            if runs < 0:
+                short.append(number)
+                return
+            found[number][column] = room[:runs] + start
 
     # The first piece already tells most tables that stand otherwise.
     find(0)
-    if found[0] is not None:
+    if not short:
         for_each(lambda number: find(number + 1), len(pieces) - 1, pieces[-1][1])
-    starts = [part for part in found if part is not None]
-    if len(starts) < len(pieces):
-        return None, np.empty(0, np.int64)
-    cuts = np.concatenate([[0], np.cumsum([part.size for part in starts])])
-    return np.concatenate([*starts, [pieces[-1][1]]]), cuts
+    if short:
+        return None, _NOTHING
+    starts = np.unique(np.concatenate([part for parts in found for part in parts]))
+    cuts = np.searchsorted(starts, [start for start, _ in pieces] + [pieces[-1][1]])
+    return np.append(starts, pieces[-1][1]), cuts
 
 
 def _find_lists(
@@ -273,7 +291,7 @@ def _find_lists(
     def match(number: int) -> None:
         start, stop = pieces[number]
         case, case_width, _case = words_of(columns["case"][start:stop])
-        trial, trial_width, _trial = np.empty(0, np.int64), 1, None
+        trial, trial_width, _trial = _NOTHING, 1, None
         if "trial" in columns:
             trial, trial_width, _trial = words_of(columns["trial"][start:stop])
         mine = slice(cuts[number], cuts[number + 1])
@@ -293,18 +311,31 @@ def _find_lists(
 
 def _model_keys(
     columns: dict[str, pl.Series], bounds: Integers, models: Integers
-) -> tuple[list[Integers], _Names]:
-    """The keys of each list, in the order of its rows."""
+) -> tuple[list[Integers] | None, list[Integers], _Names]:
+    """The keys of each list, sorted (None where one stands twice); and where in its rows each of them stands.
+
+    The latter is empty for a list whose rows are in order.
+    """
     sizes = bounds[models + 1] - bounds[models]
     ends = np.cumsum(sizes)
     rows = np.arange(ends[-1]) + np.repeat(bounds[models] - (ends - sizes), sizes)
     few = {name: column.gather(rows) for name, column in columns.items() if name not in _KEYS}
     pieces = pieces_of(list(few.values()))
     (case, *trial), names = _code_keys(few, pieces)
-    keys = case.every(pieces)
+    flat = case.every(pieces)
     if trial:
-        keys = (keys << names.trial_bits) | trial[0].every(pieces)
-    return np.split(keys, ends[:-1]), names
+        flat = (flat << names.trial_bits) | trial[0].every(pieces)
+    keys = np.split(flat, ends[:-1])
+    orders = [_NOTHING] * len(keys)
+    falls = np.zeros(flat.size, np.bool_)
+    falls[1:] = flat[1:] <= flat[:-1]
+    falls[(ends - sizes)[1:]] = False
+    for number in np.unique(np.searchsorted(ends, np.flatnonzero(falls), side="right")).tolist():
+        orders[number] = np.argsort(keys[number], kind="stable")
+        keys[number] = keys[number][orders[number]]
+        if np.any(keys[number][1:] == keys[number][:-1]):
+            return None, orders, names
+    return keys, orders, names
 
 
 def _fill_planes(

@@ -108,7 +108,7 @@ class Outcomes:
     @cached_property
     def fingerprint(self) -> str:
         """A digest of all keys, cases, trials and outcomes, as 64 hexadecimal digits, whatever the order of rows."""
-        from fastgate.kernels.outcomes import digest_runs
+        from fastgate.kernels.outcomes import digest_lists, digest_runs
 
         digest = hashlib.sha256(f"fastgate outcomes 1 {self.shape}".encode())
         for name in ("build", "suite"):
@@ -120,9 +120,13 @@ class Outcomes:
                 digest.update(array.tobytes())
             return digest.hexdigest()
         runs = self.runs
-        digests = np.empty(self.index.height, np.uint64)
+        lists = np.empty(runs.list_offsets.size - 1, np.uint64)
         hashes = text_hashes(runs.case_names), text_hashes(runs.trial_names)
-        threads.run(digest_runs, digests.size, *runs.arrays, *hashes, digests, work=2 * runs.plane_offsets)
+        arguments = (runs.list_offsets, runs.list_keys, runs.trial_bits, *hashes, lists)
+        threads.run(digest_lists, lists.size, *arguments, work=3 * runs.list_offsets)
+        digests = np.empty(self.index.height, np.uint64)
+        planes = (runs.plane_offsets, runs.passed, runs.errors)
+        threads.run(digest_runs, digests.size, runs.run_lists, lists, *planes, digests, work=5 * planes[0])
         digest.update(digests.tobytes())
         return digest.hexdigest()
 

@@ -100,21 +100,17 @@ def index_of(groups: Grouped) -> pl.DataFrame:
 def _average(
     offsets: Integers, entries: Integers, measured: Floats, n_trials: int, rule: int
 ) -> tuple[Integers, Integers, Floats]:
-    from fastgate.kernels import grouping
+    from fastgate.kernels.trials import average_trials, compact
 
     n_cells = offsets.size - 1
     sizes = np.empty(n_cells, np.int64)
-    threads.run(
-        grouping.average_trials, n_cells, offsets, n_trials, rule, entries, measured, sizes, work=2 * offsets
-    )
+    threads.run(average_trials, n_cells, offsets, n_trials, rule, entries, measured, sizes, work=2 * offsets)
     kept = np.concatenate([[0], np.cumsum(sizes)])
     if kept[-1] == entries.size:
         return offsets, entries, measured
     new_entries = np.empty(kept[-1], np.int64)
     new_measured = np.empty((measured.shape[0], kept[-1]), np.float64)
-    threads.run(
-        grouping.compact, n_cells, offsets, entries, measured, kept, new_entries, new_measured, work=offsets
-    )
+    threads.run(compact, n_cells, offsets, entries, measured, kept, new_entries, new_measured, work=offsets)
     return kept, new_entries, new_measured
 
 

@@ -13,12 +13,21 @@ import numpy.typing as npt
 import polars as pl
 
 from fastgate.errors import DataError
+from fastgate.frames.choices import (
+    UNKNOWN_CHOICE,
+    UNKNOWN_FLAG,
+    choice_codes,
+    choice_text,
+    flags,
+    reason_codes,
+    refuse_unknown_words,
+)
 from fastgate.frames.codes import Pieces, code_names, for_each, group, pieces_of
 from fastgate.frames.columns import key_column
 from fastgate.frames.reading import open_source
 from fastgate.frames.samples import text_hashes
 from fastgate.frames.shapes import Shape, recognise
-from fastgate.kernels.choices import ABSENT, ABSTAIN, NAMES
+from fastgate.kernels.choices import ABSTAIN
 
 __all__ = ["PROBE_SHAPES", "UNKNOWN_CHOICE", "UNKNOWN_FLAG", "Probes", "read_probes", "relevant_columns"]
 
@@ -49,17 +58,11 @@ PROBE_SHAPES: Final = (
         ),
     ),
 )
-UNKNOWN_CHOICE: Final = ABSTAIN + 1
-"""The code of a choice whose word is not known."""
-UNKNOWN_FLAG: Final = 2
-"""The code of a flag that is null."""
-
-_MISSING: Final = ("", "na", "n/a", "nan", "null", "none")
 _NO_CODES: Final = np.empty(0, np.int8)
 _NO_NUMBERS: Final = np.empty(0, np.int64)
 _CHUNK_ROWS: Final = 1 << 14
-# Odd multipliers that keep the parts of a row apart in its digest, and the finaliser of SplitMix64.
-_SPREAD: Final = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0x27D4EB2F165667C5)
+# An odd multiplier that keeps the parts of a row apart in its digest, and those of SplitMix64's finaliser.
+_SPREAD: Final = 0x9E3779B97F4A7C15
 _MIX: Final = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 
 
@@ -120,15 +123,20 @@ class Probes:
         categories: list[str] = self.index.schema[column].categories.to_list()  # type: ignore[attr-defined]
         return categories
 
-    def repeated_rows(self) -> Integers:
-        """The rows of probes (build, pair, kind, variant and trial) that stand more than once, sorted."""
+    @cached_property
+    def _keys(self) -> tuple[Integers, int]:
+        """What names each probe (its cell, pair, variant and trial) as one number, and how many there may be."""
         n_variants = max(self.variants.height, 1)
         size = self.index.height * self.pairs.height * n_variants
         if size < 2**62:
-            key = (self.cell * self.pairs.height + self.pair) * n_variants + self.variant
-        else:
-            _, key = np.unique(self.cell * self.pairs.height + self.pair, return_inverse=True)
-            key = key * n_variants + self.variant
+            key = self.cell * self.pairs.height + self.pair
+            return (key * n_variants + self.variant if n_variants > 1 else key), size
+        distinct, key = np.unique(self.cell * self.pairs.height + self.pair, return_inverse=True)
+        return key * n_variants + self.variant, distinct.size * n_variants
+
+    def repeated_rows(self) -> Integers:
+        """The rows of probes (build, pair, kind, variant and trial) that stand more than once, sorted."""
+        key, size = self._keys
         # A byte for each possible probe, where these are not many more than there are, costs 3 ns a row; a hash 20.
         if size <= 8 * self.n_rows:
             seen = np.zeros(size, np.bool_)
@@ -146,47 +154,45 @@ class Probes:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A digest of all keys and choices, as 64 hexadecimal digits, whatever the order of rows."""
-        cells = _joint_hashes(self.index)
-        pairs, variants = _joint_hashes(self.pairs), _joint_hashes(self.variants)
-        reasons = text_hashes(self.reasons)
-        partial: list[int] = []
+        """A digest of all keys and choices, as 64 hexadecimal digits, whatever the order of rows.
 
-        def digest(start: int, stop: int) -> None:
+        Rows enter it by the sum of 64 bits each, which no accident, but an adversary could, keep.
+        """
+        digest = hashlib.sha256(f"fastgate probes 1 {self.letters or ''}".encode())
+        for keys in (self.index, self.pairs, self.variants):
+            for column in keys.iter_columns():
+                # The names are sorted, and positions among them are the same whatever brought them.
+                digest.update(column.name.encode() + text_hashes(column.dtype.categories).tobytes())  # type: ignore[attr-defined]
+                digest.update(column.to_physical().cast(pl.UInt32).to_numpy().tobytes())
+        digest.update(text_hashes(self.reasons).tobytes())
+        sums: list[int] = []
+
+        def add(start: int, stop: int) -> None:
             rows = slice(start, stop)
-            code = (self.primary[rows] + 1).astype(np.uint64) * np.uint64(8)
-            code += (self.probe[rows] + 1).astype(np.uint64)
-            for flags in (self.primary_swapped, self.probe_swapped):
-                if flags.size:
-                    code = code * np.uint64(4) + flags[rows].astype(np.uint64)
-            word = cells[self.cell[rows]]
-            word += pairs[self.pair[rows]] * np.uint64(_SPREAD[0]) + code * np.uint64(_SPREAD[1])
-            if self.variants.height:
-                word += variants[self.variant[rows]] * np.uint64(_SPREAD[2])
-            for number, positions in enumerate((self.primary_reason, self.probe_reason)):
-                if positions.size:
-                    known = np.flatnonzero(positions[rows] >= 0)
-                    word[known] += reasons[positions[rows][known]] * np.uint64(_SPREAD[3] + 2 * number)
+            word = self._keys[0][rows].astype(np.uint64)
+            for codes, bits in (
+                (self.primary, 3),
+                (self.probe, 3),
+                (self.primary_swapped, 2),
+                (self.probe_swapped, 2),
+                (self.primary_reason, 0),
+                (self.probe_reason, 0),
+            ):
+                if codes.size:
+                    # Reasons have no limit, so they are spread instead of appended.
+                    word *= np.uint64(1 << bits if bits else _SPREAD)
+                    word += (codes[rows] + 1).view(f"u{codes.itemsize}")
             for multiplier, shift in zip(_MIX, (30, 27), strict=True):
                 word ^= word >> np.uint64(shift)
                 word *= np.uint64(multiplier)
             word ^= word >> np.uint64(31)
-            partial.append(int(word.sum(dtype=np.uint64)))
+            sums.append(int(word.sum(dtype=np.uint64)))
 
-        bounds = np.linspace(0, self.n_rows, 1 + -(-self.n_rows // 262_144)).astype(np.int64).tolist()
-        for_each(lambda number: digest(*bounds[number : number + 2]), len(bounds) - 1, 4 * self.n_rows)
-        total = sum(partial) % 2**64
-        letters = self.letters or "as stated"
-        return hashlib.sha256(f"fastgate probes 1 {letters} {self.n_rows} {total}".encode()).hexdigest()
-
-
-def _joint_hashes(keys: pl.DataFrame) -> npt.NDArray[np.uint64]:
-    """A hash of each row of names."""
-    joint = np.zeros(keys.height, np.uint64)
-    for column in keys.iter_columns():
-        names = text_hashes(column.dtype.categories)  # type: ignore[attr-defined]
-        joint = joint * np.uint64(_SPREAD[0]) + names[column.to_physical().to_numpy()]
-    return joint
+        # Pieces of a size that stays in a core's cache.
+        bounds = np.linspace(0, self.n_rows, 1 + -(-self.n_rows // 65_536)).astype(np.int64).tolist()
+        for_each(lambda number: add(bounds[number], bounds[number + 1]), len(bounds) - 1, self.n_rows)
+        digest.update(f"{self.n_rows} {sum(sums) % 2**64}".encode())
+        return digest.hexdigest()
 
 
 def relevant_columns(
@@ -269,19 +275,19 @@ def _from_rows(frame: pl.DataFrame, letters: Letters | None, where: str, textual
     optional: dict[str, pl.Series] = {
         name: _filled_key(frame[name], name, where) for name in ("variant", "trial") if name in present
     }
-    choices = {name: _choice_text(frame[name], name, where) for name in ("primary_choice", "probe_choice")}
+    choices = {name: choice_text(frame[name], name, where) for name in ("primary_choice", "probe_choice")}
     pieces = pieces_of([*keys.values(), *optional.values(), *choices.values()])
-    cells = group({name: keys[name] for name in ("build", "kind")}, [["build"], ["kind"]], pieces)
+    index, cell = _cells(keys["build"], keys["kind"], pieces)
     pair_index, pair = _group_keys({name: keys[name] for name in ("suite", "pair") if name in keys}, pieces)
     variants, variant = (
         _group_keys(optional, pieces) if optional else (pl.DataFrame(), np.zeros(frame.height, np.int64))
     )
-    primary, probe = (_choice_codes(column, pieces) for column in choices.values())
+    primary, probe = (choice_codes(column, pieces) for column in choices.values())
     if not (((primary >= 0) & (primary <= ABSTAIN)).any() or ((probe >= 0) & (probe <= ABSTAIN)).any()):
-        _refuse_unknown_words(choices, where)
-    reasons, primary_reason, probe_reason = _reasons(frame, primary, probe, where)
-    flags = {
-        name: _flags(frame[name], name, where, textual) if name in present else _NO_CODES
+        refuse_unknown_words(choices, where)
+    reasons, primary_reason, probe_reason = reason_codes(frame, primary, probe, where)
+    swapped = {
+        name: flags(frame[name], name, where, textual) if name in present else _NO_CODES
         for name in ("primary_swapped", "probe_swapped")
     }
     same = _NO_NUMBERS
@@ -294,8 +300,8 @@ def _from_rows(frame: pl.DataFrame, letters: Letters | None, where: str, textual
             .astype(np.int64)
         )
     return Probes(
-        pl.DataFrame(list(cells.keys.values())),
-        cells.coded.every(pieces),
+        index,
+        cell,
         pair_index,
         pair,
         variants,
@@ -305,12 +311,39 @@ def _from_rows(frame: pl.DataFrame, letters: Letters | None, where: str, textual
         reasons,
         primary_reason,
         probe_reason,
-        flags["primary_swapped"],
-        flags["probe_swapped"],
+        swapped["primary_swapped"],
+        swapped["probe_swapped"],
         letters,
         same,
         frame.height,
     )
+
+
+def _cells(build: pl.Series, kind: pl.Series, pieces: Pieces) -> tuple[pl.DataFrame, Integers]:
+    """The combinations of build and kind that there are, sorted, and the one of each row."""
+    (builds, build_names), (kinds, kind_names) = code_names(build, pieces), code_names(kind, pieces)
+    size = len(build_names) * len(kind_names)
+    if size > 8 * len(build) + 1024:
+        return _group_keys({"build": build, "kind": kind}, pieces)
+    # Both together are few: counting the combinations saves a third of the time that hashing them takes.
+    key = builds.every(pieces)
+    key *= len(kind_names)
+    key += kinds.every(pieces)
+    there = np.flatnonzero(np.bincount(key, minlength=size))
+    index = pl.DataFrame(
+        {
+            name: names.cast(pl.Enum(names)).gather(codes)
+            for name, names, codes in (
+                ("build", build_names, there // len(kind_names)),
+                ("kind", kind_names, there % len(kind_names)),
+            )
+        }
+    )
+    if there.size == size:
+        return index, key
+    place = np.zeros(size, np.int64)
+    place[there] = np.arange(there.size)
+    return index, place[key]
 
 
 def _filled_key(column: pl.Series, name: str, where: str) -> pl.Series:
@@ -331,97 +364,3 @@ def _group_keys(columns: dict[str, pl.Series], pieces: Pieces) -> tuple[pl.DataF
         return pl.DataFrame({name: names.cast(pl.Enum(names))}), coded.every(pieces)
     grouped = group(columns, [[name] for name in columns], pieces)
     return pl.DataFrame(list(grouped.keys.values())), grouped.coded.every(pieces)
-
-
-def _choice_text(column: pl.Series, name: str, where: str) -> pl.Series:
-    """The column as text, "" where there is no run."""
-    if column.dtype == pl.Null:
-        column = column.cast(pl.String)
-    if column.dtype not in (pl.String, pl.Categorical, pl.Enum):
-        raise DataError(
-            f"the column {name!r} does not hold choices",
-            expected=f"the words {', '.join(NAMES)}; null for a run that is missing",
-            received=str(column.dtype),
-            where=f"column {name!r} of {where}",
-        )
-    text = column.cast(pl.String)
-    return text.fill_null("") if text.null_count() else text
-
-
-def _choice_codes(column: pl.Series, pieces: Pieces) -> Codes:
-    coded, names = code_names(column, pieces)
-    words: dict[str, int] = {word: code for code, word in enumerate(NAMES)}
-    words |= dict.fromkeys(_MISSING, ABSENT)
-    lookup = np.array(
-        [
-            words.get(text, words.get(text.strip().lower(), UNKNOWN_CHOICE))
-            if text.strip().lower() in _MISSING
-            else words.get(text, UNKNOWN_CHOICE)
-            for text in names.to_list()
-        ],
-        np.int8,
-    )
-    codes = np.empty(coded.codes.size, np.int8)
-
-    def translate(number: int) -> None:
-        start, stop = pieces[number]
-        codes[start:stop] = lookup[coded.ranks[number]][coded.codes[start:stop]]
-
-    for_each(translate, len(pieces), codes.size)
-    return codes
-
-
-def _refuse_unknown_words(choices: dict[str, pl.Series], where: str) -> None:
-    words = pl.concat([column.rename("word") for column in choices.values()]).unique().sort()
-    found = [word for word in words.to_list() if word.strip().lower() not in _MISSING]
-    raise DataError(
-        "none of the choices is known" if found else "no run made any choice",
-        expected=", ".join(NAMES),
-        received=", ".join(word[:40] for word in found[:10]) or "missing runs only",
-        where=where,
-        hint="translate your words first: the first alternative shown is A, the second B" if found else None,
-    )
-
-
-def _reasons(
-    frame: pl.DataFrame, primary: Codes, probe: Codes, where: str
-) -> tuple[pl.Series, Integers, Integers]:
-    """The reason classes of abstentions in one numbering; text beside other choices is not looked at."""
-    columns: dict[str, tuple[Integers, pl.Series]] = {}
-    for name, choice in (("primary_reason", primary), ("probe_reason", probe)):
-        if name in frame.columns and frame.schema[name] != pl.Null:
-            key_column(frame[name].drop_nulls().head(1), name, where)
-            rows = np.flatnonzero(choice == ABSTAIN)
-            text = frame[name].gather(rows).cast(pl.String).str.strip_chars()
-            known = (text.is_not_null() & ~text.str.to_lowercase().is_in(list(_MISSING))).to_numpy()
-            columns[name] = rows[known], text.filter(pl.Series(known))
-    texts = [text for _, text in columns.values() if len(text)]
-    if not texts:
-        return pl.Series("reason", [], dtype=pl.String), _NO_NUMBERS, _NO_NUMBERS
-    classes = pl.concat([text.rename("reason") for text in texts]).unique().sort()
-    numbered = []
-    for name in ("primary_reason", "probe_reason"):
-        codes = np.full(frame.height, -1, np.int64)
-        if name in columns:
-            rows, text = columns[name]
-            codes[rows] = classes.search_sorted(text).to_numpy() if len(text) else _NO_NUMBERS
-        numbered.append(codes)
-    return classes, numbered[0], numbered[1]
-
-
-def _flags(column: pl.Series, name: str, where: str, textual: bool) -> Codes:
-    if column.dtype == pl.String and textual:
-        text = column.str.strip_chars().str.to_lowercase()
-        words = {"true": True, "false": False, **dict.fromkeys(_MISSING)}
-        unread = text.filter(text.is_not_null() & ~text.is_in(list(words)))
-        if unread.is_empty():
-            column = text.replace_strict(words, return_dtype=pl.Boolean)
-    if column.dtype not in (pl.Boolean, pl.Null):
-        raise DataError(
-            f"the column {name!r} does not hold flags",
-            expected="true where that run showed the alternatives in swapped order, else false",
-            received=str(column.dtype)
-            + (f", e.g. {str(column.drop_nulls()[0])[:40]!r}" if len(column.drop_nulls()) else ""),
-            where=f"column {name!r} of {where}",
-        )
-    return column.cast(pl.Int8).fill_null(UNKNOWN_FLAG).to_numpy().astype(np.int8)

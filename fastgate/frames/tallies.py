@@ -61,7 +61,7 @@ class Tallies(NamedTuple):
     """
 
     both: Integers
-    """Passed in both runs; where cases count by share, those whose share is the same."""
+    """Passed in both runs; where cases count by share, with one that is the same in both and not 0."""
     regressed: Integers
     """Passed in the baseline, fails in the candidate; or its share of passes fell."""
     fixed: Integers
@@ -211,7 +211,7 @@ def find_flips(
     n = candidate.size
     places = np.zeros(n + 1, np.int64)
     np.cumsum(counts, out=places[1:])
-    rows = np.empty((places[-1], 6), np.int32)
+    rows = np.empty((6, places[-1]), np.int32)
     arguments = (*outcomes.runs.arrays, candidate, baseline, TRIAL_COUNTS[rule], places, rows)
     threads.run(list_flips, n, *arguments, work=2 * _work(outcomes))
-    return Flips(np.repeat(np.arange(n), counts), *np.ascontiguousarray(rows.T))
+    return Flips(np.repeat(np.arange(n), counts), *rows)

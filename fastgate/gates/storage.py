@@ -29,7 +29,7 @@ __all__ = ["load", "save", "to_json", "write_aside"]
 MANIFEST: Final = "result.json"
 _RESULTS: Final[dict[str, tuple[Any, dict[str, dict[str, Any]]]]] = {
     "benchmark": (BenchmarkResult, benchmark.TABLES),
-    "safety": (SafetyResult, safety.TABLES),
+    "safety": (safety.from_tables, safety.TABLES),
     "stability": (StabilityResult, stability.TABLES),
 }
 

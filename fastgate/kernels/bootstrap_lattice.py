@@ -59,7 +59,7 @@ def _log_moment(points: Integers, counts: Integers, n: int, mean: float, s: floa
     total = 0.0
     for i in range(points.size):
         total += counts[i] * math.exp(s * (points[i] - mean) - top)
-    return n * (top + math.log(total / n))
+    return float(n * (top + math.log(total / n)))
 
 
 @device
@@ -214,7 +214,7 @@ def lattice_limits(
         pa = room[:different]
         ca = room[count_a : count_a + different]
         mean_a, squares_a = _moments(pa, ca, count_a)
-        shift_a = np.int64(np.rint(mean_a))
+        shift_a = round(mean_a)
         factor_a = 1
         factor_b = 0
         divisor = count_a
@@ -231,7 +231,7 @@ def lattice_limits(
             pb = rest[:different]
             cb = rest[count_b : count_b + different]
             mean_b, squares_b = _moments(pb, cb, count_b)
-            shift_b = np.int64(np.rint(mean_b))
+            shift_b = round(mean_b)
             divisor = math.gcd(count_a, count_b)
             factor_a = count_b // divisor
             factor_b = count_a // divisor
@@ -239,7 +239,7 @@ def lattice_limits(
         # T = factor_a·(sum of a's draws) − factor_b·(sum of b's), in steps, about `centre`.
         sd = math.sqrt(float(factor_a) * factor_a * squares_a + float(factor_b) * factor_b * squares_b)
         offset = factor_a * count_a * (mean_a - shift_a) - factor_b * count_b * (mean_b - shift_b)
-        observed = np.int64(np.rint(offset))
+        observed = round(offset)
         bottom = factor_a * count_a * (pa[0] - shift_a)
         ceiling = factor_a * count_a * (pa[pa.size - 1] - shift_a)
         if two:
@@ -249,9 +249,9 @@ def lattice_limits(
             up = _reach(pa, ca, count_a, mean_a, factor_a, pb, cb, count_b, mean_b, factor_b, sd, 1.0)
             down = _reach(pa, ca, count_a, mean_a, factor_a, pb, cb, count_b, mean_b, factor_b, sd, -1.0)
             if offset + up < ceiling:
-                ceiling = np.int64(math.ceil(offset + up))
+                ceiling = math.ceil(offset + up)
             if offset - down > bottom:
-                bottom = np.int64(math.floor(offset - down))
+                bottom = math.floor(offset - down)
 
         needed = _round_up(ceiling - bottom + 1)
         if needed != period:

@@ -75,7 +75,7 @@ def _combined(u: float, v: float, ratio: bool) -> float:
 def _pair_cumulative(
     a: Floats, cumulative_a: Floats, b: Floats, weights_b: Floats, ratio: bool, t: float
 ) -> tuple[float, float, float]:
-    """P(f <= t), and the atoms of f = a − b (or a/b, b positive) next to t: the last one up to it, the first above it."""
+    """P(f <= t), and the atoms of f = a − b (or a/b, b > 0) next to t: the last one up to it, the first above it."""
     total = 0.0
     last = -math.inf
     following = math.inf

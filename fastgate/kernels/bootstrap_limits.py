@@ -46,8 +46,8 @@ def tail_limits(
 ) -> tuple[float, float, float, float, int]:
     """Standard error, bias and limits from the draws of a statistic; and a status.
 
-    `draws` are relative to `theta`, `close` is the distance within which one counts as equal to 0, `skew` the acceleration;
-    `work` is room of the same size (its contents are lost).
+    `draws` are relative to `theta`, `close` is the distance within which one counts as equal to 0, `skew` the
+    acceleration; `work` is room of the same size (its contents are lost).
     """
     resamples = draws.size
     mean = mean_of(draws)

@@ -36,7 +36,7 @@ def relative_mean(values: Floats) -> float:
 @device
 def mean_of(values: Floats) -> float:
     """The mean."""
-    return values[0] + relative_mean(values)
+    return float(values[0]) + relative_mean(values)
 
 
 @device
@@ -44,7 +44,7 @@ def mean_difference(a: Floats, b: Floats) -> float:
     """Mean of a minus mean of b, or the mean of a where b is empty."""
     if b.size == 0:
         return mean_of(a)
-    return (a[0] - b[0]) + (relative_mean(a) - relative_mean(b))
+    return float(a[0] - b[0]) + (relative_mean(a) - relative_mean(b))
 
 
 @device

@@ -1,7 +1,7 @@
 """Laws of a resample's order statistics from binomial probabilities: they depend on the size and the rank alone.
 
-A resample's K-th order statistic is at most the sample's i-th with probability P(Bin(n, i/n) ≥ K), and P(K-th = i, (K+1)-th
-> j) = C(n,K)[(i/n)^K − ((i−1)/n)^K](1 − j/n)^{n−K} for i ≤ j.
+A resample's K-th order statistic is at most the sample's i-th with probability P(Bin(n, i/n) ≥ K), and
+P(K-th = i, (K+1)-th > j) = C(n,K)[(i/n)^K − ((i−1)/n)^K](1 − j/n)^{n−K} for i ≤ j.
 """
 
 from __future__ import annotations

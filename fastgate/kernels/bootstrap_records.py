@@ -37,9 +37,9 @@ class BootstrapTask(NamedTuple):
     method: int
     engine: int
     alpha: float
-    """1 − the confidence level."""
+    """1 minus the confidence level."""
     z: float
-    """The normal quantile of 1 − α/2."""
+    """The normal quantile of 1 - alpha/2."""
 
 
 class BootstrapLimits(NamedTuple):

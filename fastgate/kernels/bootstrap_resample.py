@@ -119,7 +119,7 @@ def _ranked(ordered: Floats, indices: Keys, counts: Integers, statistic: int, q:
                 rank += counts[i]
             left = ordered[i]
             if h == k or rank > k + 1:
-                return left
+                return float(left)
             i += 1
             while counts[i] == 0:
                 i += 1
@@ -135,7 +135,7 @@ def _ranked(ordered: Floats, indices: Keys, counts: Integers, statistic: int, q:
             i -= 1
             rank += counts[i]
         if h == k or i == right:
-            return ordered[i]
+            return float(ordered[i])
         return interpolated(ordered[i], ordered[right], h - k)
     # All but the `cut` least and greatest: the sum of all, less the two ends.
     cut = int(q * n)

@@ -66,7 +66,7 @@ _MOST_MULTISETS: Final = 100_000.0
 
 @device
 def _spread(values: Floats, inverse: float) -> Spread:
-    """Least and greatest value and the mean; Σd² and the greatest d², both times inverse²; how often an extreme occurs."""
+    """Least and greatest value, mean; Σd² and the greatest d², both times inverse²; how often an extreme occurs."""
     low = values[0]
     high = values[0]
     for i in range(values.size):
@@ -145,7 +145,7 @@ def _mean_route(
 
 @device
 def _pair_atoms(n_a: int, n_b: int, q: float) -> float:
-    """About how many atoms the laws of two quantiles have: ranks within nine standard deviations, times those near each."""
+    """About how many atoms two quantiles' laws have: ranks within nine standard deviations, times those near each."""
     room_a = min(float(n_a), 18.0 * math.sqrt(n_a * q * (1.0 - q)) + 10.0)
     room_b = min(float(n_b), 18.0 * math.sqrt(n_b * q * (1.0 - q)) + 10.0)
     return room_a * min(0.5 * room_a, 40.0) + room_b * min(0.5 * room_b, 40.0)
@@ -172,9 +172,9 @@ def routes(
     step : float64, shape (n_cells,), output
         The lattice's step where the route is LATTICE.
     limits : BootstrapLimits, output
-        NaN, except in finished cells (and the estimate of a mean). The status is left where it is not OK; else it becomes
-        TOO_FEW, ZERO_DENOMINATOR, ZERO_VAR_EQUAL, ZERO_VAR_DIFF, PRECISION_LOSS (the values are computed all the same),
-        DOUBTFUL (the saddlepoint was asked for outside its rule) or NO_EXACT_LAW.
+        NaN, except in finished cells (and the estimate of a mean). The status is left where it is not OK; else it
+        becomes TOO_FEW, ZERO_DENOMINATOR, ZERO_VAR_EQUAL, ZERO_VAR_DIFF, PRECISION_LOSS (the values are computed
+        all the same), DOUBTFUL (the saddlepoint was asked for outside its rule) or NO_EXACT_LAW.
     """
     a, starts_a, n_a, b, starts_b, n_b, magnitude, two, paired = samples
     statistic, q, method, engine, alpha, _ = task

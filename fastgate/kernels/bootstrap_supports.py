@@ -19,7 +19,7 @@ _MOST_STEPS: Final = 65536.0
 
 @device
 def _divide(step: float, values: Floats, tolerance: float, least: float) -> float:
-    """The greatest common divisor of `step` and the values' distances from the first, to rounding; 0 if below `least`."""
+    """The greatest common divisor of `step` and the distances from the first value, to rounding; 0 if below `least`."""
     origin = values[0]
     for value in values:
         rest = abs(value - origin)

@@ -126,7 +126,7 @@ def compare_runs(
     rule, trial_sets : int64
         SAME_TRIALS, FIRST_FAILURE or ANY_TRIALS.
     tallies : int64, shape (n, N_TALLIES), written
-        Under SHARE and EACH a case has REGRESSED or FIXED if its share of passes fell or rose, else it is in BOTH.
+        Under SHARE and EACH a case has REGRESSED or FIXED if its share of passes fell or rose.
     sums : float64, shape (n, N_SUMS), written
     """
     by_share = rule in (SHARE, EACH)
@@ -210,7 +210,8 @@ def compare_runs(
                 gain = passes_a * trials_b - passes_b * trials_a
                 counts[REGRESSED] += gain < 0
                 counts[FIXED] += gain > 0
-                counts[BOTH] += gain == 0
+                counts[BOTH] += gain == 0 and passes_a > 0
+                counts[NEITHER] += gain == 0 and passes_a == 0
             else:
                 counts[BOTH] += outcome_a == PASSED and outcome_b == PASSED
                 counts[REGRESSED] += outcome_a == FAILED and outcome_b == PASSED
@@ -247,7 +248,7 @@ def list_flips(
     ----------
     places : int64, shape (n + 1,)
         Where each comparison's rows begin.
-    rows : int32, shape (places[-1], 6), written
+    rows : int32, shape (6, places[-1]), written
         case, 1 for a regression and 0 for a fix, passes and trials of the candidate, passes and trials of the
         baseline.
     """
@@ -288,10 +289,10 @@ def list_flips(
             if by_share:
                 gain = passes_a * trials_b - passes_b * trials_a
             if gain != 0:
-                rows[at, 0] = case_a
-                rows[at, 1] = gain < 0
-                rows[at, 2] = passes_a
-                rows[at, 3] = trials_a
-                rows[at, 4] = passes_b
-                rows[at, 5] = trials_b
+                rows[0, at] = case_a
+                rows[1, at] = gain < 0
+                rows[2, at] = passes_a
+                rows[3, at] = trials_a
+                rows[4, at] = passes_b
+                rows[5, at] = trials_b
                 at += 1

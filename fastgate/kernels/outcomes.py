@@ -24,6 +24,7 @@ __all__ = [
     "case_outcome",
     "case_tally",
     "code_at",
+    "digest_lists",
     "digest_runs",
     "list_facts",
     "ones",
@@ -210,42 +211,55 @@ def total_runs(
             row[FLAKY_CASES] += passes > 0 and fails > 0
 
 
-@kernel(types.void(*RUNS, U, U, OU))
-def digest_runs(
+@kernel(types.void(types.int64, types.int64, I, I, types.int64, U, U, OU))
+def digest_lists(
     start: int,
     stop: int,
-    run_lists: Integers,
     list_offsets: Integers,
     list_keys: Integers,
-    plane_offsets: Integers,
-    passed: Integers,
-    errors: Integers,
     trial_bits: int,
     case_hashes: Words,
     trial_hashes: Words,
     digests: Words,
 ) -> None:
-    """A hash of each run's outcomes that no order of rows and no other run's cases change.
+    """A hash of the names of each list's keys, in their order.
 
     Parameters
     ----------
     case_hashes, trial_hashes : uint64
         The hash of each case's and each trial's name.
-    digests : uint64, shape (n_runs,), written
-        Of the names of its keys, in the order of the names, and of its planes.
+    digests : uint64, shape (n_lists,), written
     """
     mask = (np.int64(1) << trial_bits) - 1
-    known = np.int64(-1)
-    names = np.uint64(0)
+    for number in range(start, stop):
+        keys = list_keys[list_offsets[number] : list_offsets[number + 1]]
+        digest = np.uint64(keys.size)
+        for i in range(keys.size):
+            digest = mix(digest + case_hashes[keys[i] >> trial_bits]) + trial_hashes[keys[i] & mask]
+        digests[number] = digest
+
+
+@kernel(types.void(types.int64, types.int64, I, U, I, I, I, OU))
+def digest_runs(
+    start: int,
+    stop: int,
+    run_lists: Integers,
+    list_digests: Words,
+    plane_offsets: Integers,
+    passed: Integers,
+    errors: Integers,
+    digests: Words,
+) -> None:
+    """A hash of each run's outcomes, which no order of rows and no other run's cases change.
+
+    Parameters
+    ----------
+    list_digests : uint64, shape (n_lists,)
+        As `digest_lists` writes them.
+    digests : uint64, shape (n_runs,), written
+    """
     for run in range(start, stop):
-        number = run_lists[run]
-        if number != known:
-            known = number
-            keys = list_keys[list_offsets[number] : list_offsets[number + 1]]
-            names = np.uint64(keys.size)
-            for i in range(keys.size):
-                names = mix(names + case_hashes[keys[i] >> trial_bits]) + trial_hashes[keys[i] & mask]
-        digest = names
+        digest = list_digests[run_lists[run]]
         for word in range(plane_offsets[run], plane_offsets[run + 1]):
             digest = mix(mix(digest + np.uint64(passed[word])) + np.uint64(errors[word]))
         digests[run] = digest

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from fastgate.stats.discordance import McNemarResult, mcnemar
     from fastgate.stats.distributions import student_t_isf, student_t_ppf, student_t_sf, student_t_two_sided
     from fastgate.stats.multiplicity import adjust
+    from fastgate.stats.paired_ttest import PairedResult, paired
     from fastgate.stats.pairs import PairMoments, merge_pair_moments, pair_moments, paired_from_moments
     from fastgate.stats.posterior import (
         BetaWidth,
@@ -55,7 +56,7 @@ if TYPE_CHECKING:
         trials_needed,
     )
     from fastgate.stats.summary import Moments, merge_moments, moments, moments_from_summary
-    from fastgate.stats.ttest import PairedResult, WelchResult, paired, welch, welch_from_moments
+    from fastgate.stats.ttest import WelchResult, welch, welch_from_moments
     from fastgate.stats.utilities import UtilityFit, fit_utilities
 
 __all__ = [
@@ -140,6 +141,10 @@ _HOMES = {
         "student_t_two_sided",
     ),
     "multiplicity": ("adjust",),
+    "paired_ttest": (
+        "PairedResult",
+        "paired",
+    ),
     "pairs": (
         "PairMoments",
         "merge_pair_moments",
@@ -184,9 +189,7 @@ _HOMES = {
         "moments_from_summary",
     ),
     "ttest": (
-        "PairedResult",
         "WelchResult",
-        "paired",
         "welch",
         "welch_from_moments",
     ),

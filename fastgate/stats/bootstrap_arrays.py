@@ -9,14 +9,12 @@ import numpy.typing as npt
 
 from fastgate import threads
 from fastgate.kernels import bootstrap_codes as codes
+from fastgate.kernels.bootstrap_records import BootstrapLimits, BootstrapSamples, BootstrapTask, OrderTables
+from fastgate.kernels.records import Codes, Floats, Integers
 from fastgate.kernels.status import NO_ROOT, OK, PRECISION_LOSS, ZERO_VAR_DIFF, ZERO_VAR_EQUAL
 from fastgate.stats.bootstrap_request import BootstrapRequest, Keys
 
-__all__ = ["ENGINE_NAMES", "BootstrapArrays", "Sides", "bootstrap_arrays"]
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
-Codes = npt.NDArray[np.int8]
+__all__ = ["ENGINE_NAMES", "BootstrapArrays", "bootstrap_arrays", "normal_quantile"]
 
 ENGINE_NAMES: Final = ("none", "exact", "saddlepoint", "resample")
 """The words for `BootstrapArrays.engine`."""
@@ -28,7 +26,7 @@ class BootstrapArrays(NamedTuple):
     """The result of each cell: arrays of shape (n_cells,)."""
 
     estimate: Floats
-    """The statistic of the sample, or candidate − baseline (for a ratio, candidate / baseline)."""
+    """The statistic of the sample, or candidate - baseline (for a ratio, candidate / baseline)."""
     ci_low: Floats
     """Lower limit."""
     ci_high: Floats
@@ -36,7 +34,7 @@ class BootstrapArrays(NamedTuple):
     standard_error: Floats
     """The standard deviation of the bootstrap law (studentised: the estimate's own standard error)."""
     bias: Floats
-    """Mean of the bootstrap law − estimate."""
+    """Mean of the bootstrap law - estimate."""
     n: Integers
     """Values used: of the sample, or complete pairs."""
     n_other: Integers
@@ -47,22 +45,6 @@ class BootstrapArrays(NamedTuple):
     """Status codes."""
     engine: Codes
     """Index into `ENGINE_NAMES`."""
-
-
-class Sides(NamedTuple):
-    """The cleaned samples of each cell."""
-
-    a: Floats
-    starts_a: Integers
-    n_a: Integers
-    b: Floats
-    starts_b: Integers
-    n_b: Integers
-    magnitude: Floats
-    missing: Integers
-    status: Codes
-    two: bool
-    """Whether a cell has two samples (not differences of pairs)."""
 
 
 def bootstrap_arrays(
@@ -98,46 +80,57 @@ def bootstrap_arrays(
     -------
     BootstrapArrays
     """
-    sides = _sides(values, offsets, candidate_index, baseline_index, request, paired)
+    samples, missing, status = _samples(values, offsets, candidate_index, baseline_index, request, paired)
+    task = BootstrapTask(
+        request.statistic,
+        request.q,
+        request.method,
+        request.engine,
+        request.alpha,
+        normal_quantile(request.alpha),
+    )
     n_cells = candidate_index.size
-    route, valid = np.empty(n_cells, np.int8), np.empty(n_cells, np.int8)
-    step = np.empty(n_cells)
-    out = [np.empty(n_cells) for _ in range(5)]
-    joint = paired and baseline_index is not None
-    _plan(sides, request, joint, route, valid, step, out)
+    limits = BootstrapLimits._make([*(np.empty(n_cells) for _ in range(5)), status])
+    route, valid, step = np.empty(n_cells, np.int8), np.empty(n_cells, np.int8), np.empty(n_cells)
+    _plan(samples, task, route, valid, step, limits)
     for kernel_route in np.unique(route).tolist():
-        _answer(kernel_route, sides, request, route, valid, step, out)
+        _answer(kernel_route, samples, task, route, valid, step, limits)
     if request.engine == codes.AUTO:
         # The saddlepoint had no root after all: these cells are drawn.
-        stuck = (route == codes.TILTED) & (sides.status == NO_ROOT)
+        stuck = (route == codes.TILTED) & (status == NO_ROOT)
         route[stuck] = codes.DRAWN
-        sides.status[stuck] = OK
+        status[stuck] = OK
     if np.any(route == codes.DRAWN):
-        _draw(sides, request, joint, route, out, keys)
-    estimate, low, high, error, bias = out
-    status = sides.status
-    finite = np.isfinite(low) & np.isfinite(high) & np.isfinite(error)
+        _draw(samples, task, request, route, limits, keys)
+    finite = np.isfinite(limits.low) & np.isfinite(limits.high) & np.isfinite(limits.error)
     status[(status == OK) & ~finite] = PRECISION_LOSS
     engine = np.zeros(n_cells, np.int8)
     engine[np.isin(route, _EXACT_ROUTES)] = codes.EXACT
     engine[(route == codes.DONE) & ((status == ZERO_VAR_EQUAL) | (status == ZERO_VAR_DIFF))] = codes.EXACT
     engine[route == codes.TILTED] = codes.SADDLEPOINT
     engine[route == codes.DRAWN] = codes.RESAMPLE
-    n_other = sides.n_a.copy() if joint else sides.n_b.copy()
-    return BootstrapArrays(
-        estimate, low, high, error, bias, sides.n_a, n_other, sides.missing, status, engine
-    )
+    n_other = samples.n_a.copy() if samples.paired else samples.n_b.copy()
+    return BootstrapArrays(*limits[:5], samples.n_a.copy(), n_other, missing, status, engine)
 
 
-def _sides(
+def _read_only(samples: BootstrapSamples) -> BootstrapSamples:
+    """The same arrays behind read-only views, which is what kernels are compiled for."""
+    views = [array.view() for array in samples[:7]]
+    for view in views:
+        view.flags.writeable = False
+    return BootstrapSamples._make([*views, samples.two, samples.paired])
+
+
+def _samples(
     values: Floats,
     offsets: Integers,
     first: Integers,
     second: Integers | None,
     request: BootstrapRequest,
     paired: bool,
-) -> Sides:
-    from fastgate.kernels.bootstrap_cells import clean, clean_pairs
+) -> tuple[BootstrapSamples, Integers, Codes]:
+    """The cleaned samples, how many values are missing, and a status for each cell."""
+    from fastgate.kernels.bootstrap_cleaning import clean, clean_pairs
 
     n_cells = first.size
     empty, nowhere = np.empty(0), np.zeros(n_cells, np.int64)
@@ -157,9 +150,9 @@ def _sides(
             clean_pairs, n_cells, values, starts[first], values, starts[second], length, places[:-1], request.binary,
             difference, a, b, n, missing, magnitude, status, work=places,
         )  # fmt: skip
-        if difference:
-            return Sides(a, places[:-1], n, b, nowhere, nowhere, magnitude, missing, status, False)
-        return Sides(a, places[:-1], n, b, places[:-1], n, magnitude, missing, status, True)
+        starts_b, n_b = (nowhere, nowhere) if difference else (places[:-1], n)
+        samples = BootstrapSamples(a, places[:-1], n, b, starts_b, n_b, magnitude, not difference, True)
+        return _read_only(samples), missing, status
 
     n_samples = offsets.size - 1
     begin = offsets[0]
@@ -174,44 +167,18 @@ def _sides(
     # As above: index −1 meets an empty sample.
     shifted[-1] = 0
     if second is None:
-        return Sides(
-            cleaned,
-            shifted[first],
-            n[first],
-            empty,
-            nowhere,
-            nowhere,
-            magnitude[first],
-            missing[first],
-            status[first],
-            False,
+        samples = BootstrapSamples(
+            cleaned, shifted[first], n[first], empty, nowhere, nowhere, magnitude[first], False, False
         )
-    return Sides(
+        return _read_only(samples), missing[first], status[first]
+    samples = BootstrapSamples(
         cleaned, shifted[first], n[first], cleaned, shifted[second], n[second],
-        np.maximum(magnitude[first], magnitude[second]), missing[first] + missing[second],
-        np.maximum(status[first], status[second]), True,
+        np.maximum(magnitude[first], magnitude[second]), True, False,
     )  # fmt: skip
+    return _read_only(samples), missing[first] + missing[second], np.maximum(status[first], status[second])
 
 
-def _plan(
-    sides: Sides,
-    request: BootstrapRequest,
-    paired: bool,
-    route: Codes,
-    valid: Codes,
-    step: Floats,
-    out: list[Floats],
-) -> None:
-    from fastgate.kernels.bootstrap_cells import routes
-
-    threads.run(
-        routes, route.size, *sides[:7], sides.two, paired, request.statistic, request.q, request.method,
-        request.engine, request.alpha, route, valid, step, *out, sides.status,
-        work=_running(5.0 * (sides.n_a + sides.n_b) + 300.0),
-    )  # fmt: skip
-
-
-def _running(cost: Floats) -> Integers:
+def _running(cost: npt.NDArray[Any]) -> Integers:
     total = np.zeros(cost.size + 1, np.int64)
     np.cumsum(cost.astype(np.int64), out=total[1:])
     return total
@@ -224,112 +191,128 @@ def normal_quantile(alpha: float) -> float:
     return float(normal_isf(0.5 * alpha))
 
 
+def _plan(
+    samples: BootstrapSamples,
+    task: BootstrapTask,
+    route: Codes,
+    valid: Codes,
+    step: Floats,
+    limits: BootstrapLimits,
+) -> None:
+    from fastgate.kernels.bootstrap_routes import routes
+
+    work = _running(5 * (samples.n_a + samples.n_b) + 300)
+    threads.run(routes, route.size, samples, task, route, valid, step, limits, work=work)
+
+
 def _answer(
     route: int,
-    sides: Sides,
-    request: BootstrapRequest,
+    samples: BootstrapSamples,
+    task: BootstrapTask,
     routes: Codes,
     valid: Codes,
     step: Floats,
-    out: list[Floats],
+    limits: BootstrapLimits,
 ) -> None:
     """Run the kernel of one of the routes that draw nothing."""
-    z = normal_quantile(request.alpha)
     mine = routes == route
-    size = np.where(mine, sides.n_a + sides.n_b, 0)
+    size = np.where(mine, samples.n_a + samples.n_b, 0)
+    n_cells = routes.size
     if route == codes.CLOSED:
-        estimate, low, high, error, _ = out
-        low[mine] = estimate[mine] - z * error[mine]
-        high[mine] = estimate[mine] + z * error[mine]
+        half = task.z * limits.error[mine]
+        limits.low[mine] = limits.estimate[mine] - half
+        limits.high[mine] = limits.estimate[mine] + half
     elif route == codes.TILTED:
         from fastgate.kernels.bootstrap_saddlepoint import saddlepoint_limits
 
         threads.run(
-            saddlepoint_limits, routes.size, *sides[:6], sides.two, request.method, z, routes, valid, *out, sides.status,
-            work=_running(40.0 * size),
-        )  # fmt: skip
+            saddlepoint_limits, n_cells, samples, task, routes, valid, limits, work=_running(40 * size)
+        )
     elif route == codes.LATTICE:
         from fastgate.kernels.bootstrap_lattice import lattice_limits
 
-        threads.run(
-            lattice_limits, routes.size, *sides[:6], sides.two, request.method, request.alpha, z, routes, step, *out,
-            sides.status, work=_running(np.where(mine, 2e4 + 20.0 * size, 0.0)),
-        )  # fmt: skip
+        work = _running(20 * size + 20_000 * mine)
+        threads.run(lattice_limits, n_cells, samples, task, routes, step, limits, work=work)
     elif route == codes.MULTISETS:
         from fastgate.kernels.bootstrap_multisets import multiset_limits
 
-        threads.run(
-            multiset_limits, routes.size, *sides[:7], sides.two, request.statistic, request.q, request.method,
-            request.alpha, z, routes, *out, sides.status, work=_running(np.where(mine, 1e6, 0.0)),
-        )  # fmt: skip
+        threads.run(multiset_limits, n_cells, samples, task, routes, limits, work=_running(1_000_000 * mine))
     elif route in (codes.QUANTILE_LAW, codes.QUANTILE_PAIR):
-        _order_laws(route, sides, request, z, routes, size, out)
+        _order_laws(route == codes.QUANTILE_PAIR, mine, samples, task, routes, limits)
 
 
 def _order_laws(
-    route: int,
-    sides: Sides,
-    request: BootstrapRequest,
-    z: float,
+    pair: bool,
+    mine: npt.NDArray[np.bool_],
+    samples: BootstrapSamples,
+    task: BootstrapTask,
     routes: Codes,
-    size: Integers,
-    out: list[Floats],
+    limits: BootstrapLimits,
 ) -> None:
-    from fastgate.kernels import bootstrap_order_law as kernels
+    from fastgate.kernels.bootstrap_order_law import quantile_limits, quantile_pair_limits
+    from fastgate.kernels.bootstrap_order_tables import COLUMNS, order_tables, order_windows
 
-    mine = routes == route
-    pair = route == codes.QUANTILE_PAIR
-    sizes = np.unique(np.concatenate((sides.n_a[mine], sides.n_b[mine] if pair else sides.n_a[:0])))
+    sizes = np.unique(np.concatenate((samples.n_a[mine], samples.n_b[mine] if pair else samples.n_a[:0])))
     first, length = np.empty(sizes.size, np.int64), np.empty(sizes.size, np.int64)
-    threads.run(kernels.order_windows, sizes.size, sizes, request.q, first, length, work=3e3)
+    threads.run(order_windows, sizes.size, sizes, task.q, first, length, work=3e3)
     places = np.cumsum(length) - length
-    tables = np.empty(4 * int(length.sum()))
-    threads.run(
-        kernels.order_tables, sizes.size, sizes, request.q, first, length, places, tables,
-        work=_running(500.0 * length),
-    )  # fmt: skip
-    table_a = np.where(mine, np.searchsorted(sizes, sides.n_a), 0)
-    tail = (first, length, places, tables, *out, sides.status)
+    tables = np.empty(COLUMNS * int(length.sum()))
+    work = _running(500 * length)
+    threads.run(order_tables, sizes.size, sizes, task.q, first, length, places, tables, work=work)
+    laws = OrderTables(first, length, places, tables)
+    for array in laws:
+        array.flags.writeable = False
+    table_a = np.where(mine, np.searchsorted(sizes, samples.n_a), 0)
     if pair:
-        table_b = np.where(mine, np.searchsorted(sizes, sides.n_b), 0)
+        table_b = np.where(mine, np.searchsorted(sizes, samples.n_b), 0)
+        work = _running(np.where(mine, 100_000 + 2_000 * (samples.n_a + samples.n_b), 0))
         threads.run(
-            kernels.quantile_pair_limits, routes.size, *sides[:6], request.q, request.method, request.alpha, z, routes,
-            table_a, table_b, *tail, work=_running(np.where(mine, 1e5 + 2e3 * size, 0.0)),
-        )  # fmt: skip
+            quantile_pair_limits,
+            routes.size,
+            samples,
+            task,
+            routes,
+            table_a,
+            table_b,
+            laws,
+            limits,
+            work=work,
+        )
     else:
-        threads.run(
-            kernels.quantile_limits, routes.size, *sides[:3], request.q, request.method, request.alpha, z, routes,
-            table_a, *tail, work=_running(np.where(mine, 5e3 + 50.0 * size, 0.0)),
-        )  # fmt: skip
+        work = _running(np.where(mine, 5_000 + 50 * samples.n_a, 0))
+        threads.run(quantile_limits, routes.size, samples, task, routes, table_a, laws, limits, work=work)
 
 
 def _draw(
-    sides: Sides, request: BootstrapRequest, paired: bool, route: Codes, out: list[Floats], keys: Keys | None
+    samples: BootstrapSamples,
+    task: BootstrapTask,
+    request: BootstrapRequest,
+    route: Codes,
+    limits: BootstrapLimits,
+    keys: Keys | None,
 ) -> None:
     if request.shared:
         from fastgate.stats.bootstrap_shared import shared_limits
 
-        shared_limits(sides, request, paired, route, out)
+        shared_limits(samples, task, request.n_resamples, request.seed, route, limits)
         return
     from fastgate.kernels.bootstrap_resample import resampled_limits
 
+    cost = request.n_resamples * ((samples.n_a + samples.n_b) // 2 + 10)
     threads.run(
-        resampled_limits, route.size, *sides[:6], sides.two, paired, request.statistic, request.q, request.method,
-        request.alpha, normal_quantile(request.alpha), request.n_resamples, np.uint64(request.seed),
-        cell_keys(sides) if keys is None else keys, route, *out, sides.status,
-        work=_running(np.where(route == codes.DRAWN, request.n_resamples * (0.5 * (sides.n_a + sides.n_b) + 10.0), 0.0)),
+        resampled_limits, route.size, samples, task, request.n_resamples, np.uint64(request.seed),
+        cell_keys(samples) if keys is None else keys, route, limits,
+        work=_running(np.where(route == codes.DRAWN, cost, 0)),
     )  # fmt: skip
 
 
-def cell_keys(sides: Sides) -> Keys:
+def cell_keys(samples: BootstrapSamples) -> Keys:
     """A key for each cell from its values, whatever their order."""
     from fastgate.kernels.rng import cell_keys as kernel
 
-    keys = np.zeros(sides.n_a.size, np.uint64)
-    samples: list[tuple[Any, ...]] = [(sides.a, sides.starts_a, sides.n_a)]
-    if sides.two:
-        samples.append((sides.b, sides.starts_b, sides.n_b))
-    for values, starts, n in samples:
+    keys = np.zeros(samples.n_a.size, np.uint64)
+    sides: list[tuple[Any, ...]] = [samples[:3], samples[3:6]] if samples.two else [samples[:3]]
+    for values, starts, n in sides:
         previous, keys = keys, np.empty_like(keys)
-        threads.run(kernel, n.size, values.view(np.uint64), starts, n, previous, keys, work=_running(3.0 * n))
+        threads.run(kernel, n.size, values.view(np.uint64), starts, n, previous, keys, work=_running(3 * n))
     return keys

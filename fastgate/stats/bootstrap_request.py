@@ -25,7 +25,10 @@ _STATISTICS: Final = {
     "std": codes.STD,
     "trimmed_mean": codes.TRIMMED,
 }
-_NAMES: Final = "'mean', 'median', 'p95' (any percentile), a quantile in (0, 1), 'std', 'trimmed_mean', 'proportion', 'ratio_of_means'"
+_NAMES: Final = (
+    "'mean', 'median', 'p95' (any percentile), a quantile in (0, 1), 'std', 'trimmed_mean', 'proportion' "
+    "or 'ratio_of_means'"
+)
 _MOST_RESAMPLES: Final = 100_000_000
 
 

@@ -9,9 +9,9 @@ import numpy.typing as npt
 
 from fastgate import threads
 from fastgate.kernels import bootstrap_codes as codes
+from fastgate.kernels.bootstrap_records import BootstrapLimits, BootstrapSamples, BootstrapTask
+from fastgate.kernels.records import Codes, Floats, Integers
 from fastgate.kernels.status import ZERO_DENOMINATOR
-from fastgate.stats.bootstrap_arrays import Codes, Floats, Integers, Sides, normal_quantile
-from fastgate.stats.bootstrap_request import BootstrapRequest
 
 __all__ = ["shared_limits"]
 
@@ -24,28 +24,30 @@ _WEIGHTS: Final = 2**21
 
 
 def shared_limits(
-    sides: Sides, request: BootstrapRequest, paired: bool, route: Codes, out: list[Floats]
+    samples: BootstrapSamples,
+    task: BootstrapTask,
+    n_resamples: int,
+    seed: int,
+    route: Codes,
+    limits: BootstrapLimits,
 ) -> None:
-    """Limits of the cells whose route is DRAWN, written to `out` and ``sides.status``.
+    """Limits of the cells whose route is DRAWN.
 
     Parameters
     ----------
-    sides : Sides
-    request : BootstrapRequest
+    samples, task : BootstrapSamples, BootstrapTask
         Of a mean or ratio; any method but studentised.
-    paired : bool
-        With two samples: draw pairs.
+    n_resamples, seed : int
     route : ndarray of int8, shape (n_cells,)
-    out : list of ndarray of float64, shape (n_cells,)
-        Estimate, limits, standard error, bias.
+    limits : BootstrapLimits, output
     """
     cells = np.flatnonzero(route == codes.DRAWN)
-    shapes = np.stack((sides.n_a[cells], sides.n_b[cells]), axis=1)
-    rows = max(1, _DRAWS // request.n_resamples)
+    shapes = np.stack((samples.n_a[cells], samples.n_b[cells]), axis=1)
+    rows = max(1, _DRAWS // n_resamples)
     for shape in np.unique(shapes, axis=0):
         group = cells[np.all(shapes == shape, axis=1)]
         for start in range(0, group.size, rows):
-            _block(sides, request, paired, group[start : start + rows], out)
+            _block(samples, task, n_resamples, seed, group[start : start + rows], limits)
 
 
 def _rows(values: Floats, starts: Integers, size: int) -> tuple[Grid, Floats]:
@@ -59,22 +61,22 @@ def _rows(values: Floats, starts: Integers, size: int) -> tuple[Grid, Floats]:
     return grid - rest, (origin + (mean + rest))[:, 0]
 
 
-def _products(request: BootstrapRequest, samples: list[tuple[Grid, int]]) -> list[Grid]:
-    """Each sample's resampled means, relative to its mean, in every replicate; `samples` are (rows, side of its stream)."""
+def _products(n_resamples: int, seed: int, samples: list[tuple[Grid, int]]) -> list[Grid]:
+    """Each sample's resampled means, relative to its mean; a sample is its rows and the side of its stream."""
     from fastgate.kernels.rng import multinomial_weights
 
-    draws = [np.empty((grid.shape[0], request.n_resamples)) for grid, _ in samples]
+    draws = [np.empty((grid.shape[0], n_resamples)) for grid, _ in samples]
     size = max(grid.shape[1] for grid, _ in samples)
-    chunk = max(1, min(request.n_resamples, _WEIGHTS // size))
-    for first in range(0, request.n_resamples, chunk):
-        count = min(chunk, request.n_resamples - first)
+    chunk = max(1, min(n_resamples, _WEIGHTS // size))
+    for first in range(0, n_resamples, chunk):
+        count = min(chunk, n_resamples - first)
         weights: dict[tuple[int, int], Grid] = {}
         for (grid, side), target in zip(samples, draws, strict=True):
             n = grid.shape[1]
             if (n, side) not in weights:
                 weights[n, side] = np.empty((count, n))
                 threads.run(
-                    multinomial_weights, count, np.uint64(request.seed), first, np.uint64(n), np.uint64(side),
+                    multinomial_weights, count, np.uint64(seed), first, np.uint64(n), np.uint64(side),
                     weights[n, side], work=2.0 * n,
                 )  # fmt: skip
             target[:, first : first + count] = grid @ weights[n, side].T
@@ -83,27 +85,34 @@ def _products(request: BootstrapRequest, samples: list[tuple[Grid, int]]) -> lis
     return draws
 
 
-def _block(sides: Sides, request: BootstrapRequest, paired: bool, cells: Integers, out: list[Floats]) -> None:
+def _block(
+    samples: BootstrapSamples,
+    task: BootstrapTask,
+    n_resamples: int,
+    seed: int,
+    cells: Integers,
+    limits: BootstrapLimits,
+) -> None:
     from fastgate.kernels.bootstrap_limits import drawn_limits
 
-    one, theta = _rows(sides.a, sides.starts_a[cells], int(sides.n_a[cells[0]]))
+    one, theta = _rows(samples.a, samples.starts_a[cells], int(samples.n_a[cells[0]]))
     close = 16.0 * _EPS * np.max(np.abs(one), axis=1)
     influence = one / one.shape[1]
     squares, cubes = np.sum(influence**2, axis=1), np.sum(influence**3, axis=1)
     crossed = np.zeros(cells.size, bool)
-    if not sides.two:
-        (draws,) = _products(request, [(one, 0)])
+    if not samples.two:
+        (draws,) = _products(n_resamples, seed, [(one, 0)])
     else:
-        other, under = _rows(sides.b, sides.starts_b[cells], int(sides.n_b[cells[0]]))
-        draws, below = _products(request, [(one, 0), (other, 0 if paired else 1)])
-        if request.statistic == codes.RATIO:
+        other, under = _rows(samples.b, samples.starts_b[cells], int(samples.n_b[cells[0]]))
+        draws, below = _products(n_resamples, seed, [(one, 0), (other, 0 if samples.paired else 1)])
+        if task.statistic == codes.RATIO:
             ratio = theta / under
             below_mean = below + under[:, None]
             crossed = np.any(below_mean * under[:, None] <= 0.0, axis=1)
             below_mean[crossed] = 1.0
             draws -= ratio[:, None] * below
             draws /= below_mean
-            squares, cubes = _ratio_influence(one, other, theta, under, paired)
+            squares, cubes = _ratio_influence(one, other, theta, under, samples.paired)
             theta, close = ratio, 16.0 * _EPS * np.abs(ratio)
         else:
             draws -= below
@@ -114,16 +123,16 @@ def _block(sides: Sides, request: BootstrapRequest, paired: bool, cells: Integer
             close += 16.0 * _EPS * np.max(np.abs(other), axis=1)
     skew = cubes / (6.0 * squares * np.sqrt(squares))
     low, high, error, bias = (np.empty(cells.size) for _ in range(4))
-    status = sides.status[cells]
+    status = limits.status[cells]
     threads.run(
-        drawn_limits, cells.size, draws, theta, close, skew, request.method, request.alpha,
-        normal_quantile(request.alpha), low, high, error, bias, status, work=3.0 * request.n_resamples,
+        drawn_limits, cells.size, draws, theta, close, skew, task.method, task.alpha, task.z, low, high, error, bias,
+        status, work=3.0 * n_resamples,
     )  # fmt: skip
     status[crossed] = ZERO_DENOMINATOR
     for column in (low, high, error, bias):
         column[crossed] = np.nan
-    sides.status[cells] = status
-    for target, column in zip(out, (theta, low, high, error, bias), strict=True):
+    limits.status[cells] = status
+    for target, column in zip(limits[:5], (theta, low, high, error, bias), strict=True):
         target[cells] = column
 
 

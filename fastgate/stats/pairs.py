@@ -11,6 +11,7 @@ from fastgate import threads
 from fastgate.cells import as_cells
 from fastgate.errors import ArgumentError
 from fastgate.kernels.records import PairMomentArrays
+from fastgate.stats.paired_ttest import PairedResult, check_sizes, paired_columns, paired_result
 from fastgate.stats.status import fields
 from fastgate.stats.summary import (
     Moments,
@@ -19,16 +20,7 @@ from fastgate.stats.summary import (
     moment_columns,
     public_moments,
 )
-from fastgate.stats.ttest import (
-    ALTERNATIVES,
-    PairedResult,
-    check_sizes,
-    check_test,
-    match_cells,
-    paired_columns,
-    paired_result,
-    quantile_series,
-)
+from fastgate.stats.ttest import ALTERNATIVES, check_test, match_cells, quantile_series
 
 __all__ = ["PairMoments", "merge_pair_moments", "pair_moments", "paired_from_moments"]
 

@@ -1,4 +1,4 @@
-"""Welch's and the paired t test of many cells at once, from samples or from moments."""
+"""Welch's t test of many cells at once, from samples or from moments."""
 
 from __future__ import annotations
 
@@ -8,23 +8,19 @@ import numpy as np
 import numpy.typing as npt
 
 from fastgate import threads
-from fastgate.cells import Cells, as_cells
+from fastgate.cells import as_cells
 from fastgate.errors import ArgumentError
-from fastgate.kernels.records import MomentArrays, PairedArrays, WelchArrays
+from fastgate.kernels.records import MomentArrays, WelchArrays
 from fastgate.stats.status import fields, status_names
 from fastgate.stats.summary import Moments, cell_moments, moments_arrays, read_only
 
 __all__ = [
     "ALTERNATIVES",
-    "PairedResult",
     "WelchResult",
-    "check_sizes",
     "check_test",
     "match_cells",
-    "paired",
-    "paired_arrays",
-    "paired_columns",
-    "paired_result",
+    "quantile_series",
+    "unwritten",
     "welch",
     "welch_arrays",
     "welch_from_moments",
@@ -66,53 +62,10 @@ class WelchResult(NamedTuple):
     """Of delta."""
 
 
-class PairedResult(NamedTuple):
-    """The paired t test of each cell: arrays of shape (n_cells,), or scalars; not to be trusted unless ok."""
-
-    statistic: float | Floats
-    """t = delta / standard_error."""
-    df: float | Floats
-    """n - 1."""
-    pvalue: float | Floats
-    """Of the alternative; NaN where the test is undefined."""
-    delta: float | Floats
-    """Mean of candidate - baseline over the complete pairs."""
-    ci_low: float | Floats
-    """Lower end of the interval for delta; -inf for ``less``, NaN without `interval`."""
-    ci_high: float | Floats
-    """Upper end; inf for ``greater``."""
-    cohens_d: float | Floats
-    """delta over the pooled standard deviation of the scores: comparable with Welch's."""
-    hedges_g: float | Floats
-    """delta over the root of the average variance of the scores, corrected: comparable with Welch's."""
-    cohens_dz: float | Floats
-    """delta over the standard deviation of the differences; never compare it with `cohens_d`."""
-    hedges_gz: float | Floats
-    """`cohens_dz` times Hedges' correction; NaN below three pairs."""
-    correlation: float | Floats
-    """Pearson's, of candidate and baseline; NaN where either is constant."""
-    n: int | Integers
-    """Complete pairs."""
-    n_missing: int | Integers
-    """Pairs dropped because a value is NaN."""
-    mean_candidate: float | Floats
-    """Over the complete pairs."""
-    mean_baseline: float | Floats
-    """Over the complete pairs."""
-    status: str | npt.NDArray[np.object_]
-    """``ok``, ``too_few``, ``nonfinite``, ``zero_var_equal``, ``zero_var_diff`` or ``precision_loss``."""
-    standard_error: float | Floats
-    """Of delta."""
-
-
-def _columns(kinds: str, n: int) -> list[npt.NDArray[Any]]:
+def unwritten(kinds: str, n: int) -> list[npt.NDArray[Any]]:
+    """Unwritten arrays of float64 (f), int64 (i) or int8 (b)."""
     dtypes = {"f": np.float64, "i": np.int64, "b": np.int8}
     return [np.empty(n, dtypes[kind]) for kind in kinds]
-
-
-def paired_columns(n: int) -> PairedArrays:
-    """Unwritten results of n paired tests."""
-    return PairedArrays(*_columns("fffffffffffiiffbf", n))
 
 
 def quantile_series(alternative: str, confidence_level: float, interval: bool) -> tuple[float, Floats]:
@@ -138,7 +91,7 @@ def _welch(
 ) -> WelchArrays:
     from fastgate.kernels.ttest import welch_kernel
 
-    out = WelchArrays(*_columns("ffffffffiibf", candidate_index.size))
+    out = WelchArrays(*unwritten("ffffffffiibf", candidate_index.size))
     threads.run(
         welch_kernel,
         candidate_index.size,
@@ -180,69 +133,6 @@ def welch_arrays(
     """
     cells = read_only(moments)
     return _welch(cells, cells, candidate_index, baseline_index, alternative, confidence_level, interval)
-
-
-def paired_arrays(
-    values: Floats,
-    offsets: Integers,
-    candidate_index: Integers,
-    baseline_index: Integers,
-    alternative: str = "two-sided",
-    confidence_level: float = 0.95,
-    interval: bool = True,
-) -> PairedArrays:
-    """The paired test of cell ``candidate_index[i]`` against ``baseline_index[i]``, without checks.
-
-    Parameters
-    ----------
-    values : ndarray of float64, shape (n_values,)
-    offsets : ndarray of int64, shape (n_cells + 1,)
-    candidate_index, baseline_index : ndarray of int64, shape (n_tests,)
-        Two cells of equal size, aligned case by case. −1 stands for a cell that does not exist; it and
-        unequal sizes are ``too_few`` with n = 0.
-    alternative, confidence_level, interval
-        As in `paired`.
-
-    Returns
-    -------
-    PairedArrays
-        Arrays of shape (n_tests,), statuses as codes.
-    """
-    cells = (values, offsets)
-    return _paired(cells, cells, candidate_index, baseline_index, alternative, confidence_level, interval)
-
-
-def _paired(
-    candidates: tuple[Floats, Integers],
-    baselines: tuple[Floats, Integers],
-    candidate_index: Integers,
-    baseline_index: Integers,
-    alternative: str,
-    confidence_level: float,
-    interval: bool,
-) -> PairedArrays:
-    from fastgate.kernels.pairs import paired_kernel
-
-    n = candidate_index.size
-    out = paired_columns(n)
-    starts = candidates[1]
-    work = np.zeros(n + 1, np.int64)
-    if n and starts.size > 1:
-        sizes = np.where(candidate_index >= 0, np.diff(starts)[candidate_index], 0)
-        np.cumsum(2 * sizes + 300, out=work[1:])
-    threads.run(
-        paired_kernel,
-        n,
-        *candidates,
-        *baselines,
-        candidate_index,
-        baseline_index,
-        ALTERNATIVES[alternative],
-        *quantile_series(alternative, confidence_level, interval),
-        out,
-        work=work,
-    )
-    return out
 
 
 def check_test(alternative: str, confidence_level: float) -> None:
@@ -419,91 +309,3 @@ def welch_from_moments(
     first, second = match_cells(candidates.n.size, baselines.n.size)
     out = _welch(candidates, baselines, first, second, alternative, confidence_level, interval)
     return _welch_result(out, single_candidate and single_baseline)
-
-
-def paired(
-    candidate: Any,
-    baseline: Any,
-    *,
-    alternative: str = "two-sided",
-    confidence_level: float = 0.95,
-    interval: bool = True,
-) -> PairedResult:
-    """The t test of the mean difference of pairs, for each cell.
-
-    Parameters
-    ----------
-    candidate, baseline : array_like or Cells or Arrow column
-        As in `welch`; value i of a cell of one is the partner of value i of the same cell of the other. A
-        pair with a NaN on either side is dropped.
-    alternative, confidence_level, interval
-        As in `welch`.
-
-    Returns
-    -------
-    PairedResult
-        Named tuple of arrays of shape (n_cells,), or of scalars where both sides are one cell: `statistic`,
-        `df`, `pvalue`, `delta`, `ci_low`, `ci_high`, `cohens_d`, `hedges_g`, `cohens_dz`, `hedges_gz`,
-        `correlation`, `n`, `n_missing`, `mean_candidate`, `mean_baseline`, `status`, `standard_error`; its
-        class describes each. `status` is as in `welch`, with "constant" said of the differences, and the
-        larger mean being that of the scores: 0.1 + 0.2 against 0.3 in every case is ``zero_var_equal``.
-        Differences beyond the range of float64 are ``nonfinite``.
-
-    Raises
-    ------
-    ArgumentError
-        As in `welch`; and when the two cells of a pair hold different numbers of values.
-
-    Notes
-    -----
-    t = mean(d)/(s_d/√n), d = candidate − baseline, df = n − 1. `hedges_g` uses the average variance of the
-    two scores, so that it compares with Welch's; `cohens_dz` is larger by 1/√(2(1 − r)) at equal variances.
-    Accuracy as in `welch`; cost per cell about twice that of its moments. The same bits for any number of
-    threads.
-
-    References
-    ----------
-    Student (1908). The probable error of a mean. Biometrika 6, 1–25. Lakens, D. (2013). Calculating and
-    reporting effect sizes to facilitate cumulative science. Frontiers in Psychology 4:863.
-
-    Examples
-    --------
-    >>> test = paired([0.91, 0.94, 0.92, 0.95], [0.90, 0.91, 0.91, 0.93])
-    >>> round(test.delta, 4), test.df, round(test.pvalue, 5), round(test.correlation, 4)
-    (0.0175, 3.0, 0.03535, 0.8706)
-    """
-    check_test(alternative, confidence_level)
-    candidates, single_candidate = as_cells(candidate, "candidate")
-    baselines, single_baseline = as_cells(baseline, "baseline")
-    first, second = match_cells(len(candidates), len(baselines))
-    check_sizes(candidates, baselines, first, second)
-    out = _paired(
-        (candidates.values, candidates.offsets),
-        (baselines.values, baselines.offsets),
-        first,
-        second,
-        alternative,
-        confidence_level,
-        interval,
-    )
-    return paired_result(out, single_candidate and single_baseline)
-
-
-def paired_result(out: PairedArrays, single: bool) -> PairedResult:
-    """The public form of the kernel's results."""
-    return PairedResult(*fields((*out[:15], status_names(out.status), out.standard_error), single))
-
-
-def check_sizes(candidates: Cells, baselines: Cells, first: Integers, second: Integers) -> None:
-    """Raise an ArgumentError unless the cells of each test hold as many values."""
-    ours, theirs = candidates.sizes[first], baselines.sizes[second]
-    if np.array_equal(ours, theirs):
-        return
-    cell = int(np.argmax(ours != theirs))
-    raise ArgumentError(
-        "the cells to be paired differ in size",
-        expected=f"{ours[cell]} values, as in candidate",
-        received=f"{theirs[cell]} values",
-        where=f"argument baseline, cell {cell}",
-        hint="pair the cases by id first, NaN for an absent one; or use welch, which needs no pairs",
-    )

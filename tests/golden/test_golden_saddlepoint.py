@@ -70,7 +70,7 @@ def test_signed_root_at_given_points() -> None:
     from scipy.optimize import brentq
 
     from fastgate.kernels.bootstrap_means import centre, mean_difference
-    from fastgate.kernels.bootstrap_saddlepoint import signed_root, standardise, tilt
+    from fastgate.kernels.bootstrap_tilting import signed_root, standardise, tilt
 
     checked = 0
     for record in RECORDS:

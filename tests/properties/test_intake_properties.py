@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from fastgate.errors import DataError, FastgateError
 from fastgate.frames import Samples, codes, pack, read_frame, read_samples
 
-INTAKE = settings(deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
+INTAKE = settings(deadline=None, max_examples=1000, suppress_health_check=[HealthCheck.too_slow])
 
 NAMES = st.one_of(
     st.sampled_from(
@@ -72,7 +72,7 @@ def typical(values: list[float], rule: str) -> float:
     ordered = sorted(values)
     upper, lower = ordered[len(values) // 2], ordered[(len(values) - 1) // 2]
     if lower == upper or len(values) % 2:
-        return upper
+        return upper + 0.0
     return lower + (upper - lower) / 2 if (lower < 0) == (upper < 0) else (lower + upper) / 2
 
 

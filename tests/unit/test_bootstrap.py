@@ -468,26 +468,30 @@ def test_seeds_and_keys_choose_the_draws() -> None:
 
 def test_golden_bounds_hold_for_the_newton_steps_too() -> None:
     """Within the rule the engine solves by Newton; the golden records hold the same roots found by marching."""
-    from fastgate.kernels.bootstrap_codes import BCA, PERCENTILE, TILTED
+    from fastgate.kernels.bootstrap_codes import BCA, MEAN, PERCENTILE, SADDLEPOINT, TILTED
+    from fastgate.kernels.bootstrap_records import BootstrapLimits, BootstrapSamples, BootstrapTask
     from fastgate.kernels.bootstrap_saddlepoint import saddlepoint_limits
 
     values = np.concatenate(
         [RNG.exponential(size=(100, 20)), RNG.normal(size=(100, 20)), RNG.standard_t(2, (100, 20))]
     )
     n_cells = values.shape[0]
-    flat, starts, sizes = values.reshape(-1), 20 * np.arange(n_cells), np.full(n_cells, 20)
-    nothing = np.zeros(n_cells, np.int64)
+    arrays = [values.reshape(-1), 20 * np.arange(n_cells), np.full(n_cells, 20)]
+    arrays += [np.empty(0), np.zeros(n_cells, np.int64), np.zeros(n_cells, np.int64), np.ones(n_cells)]
+    for array in arrays:
+        array.flags.writeable = False
+    samples = BootstrapSamples._make([*arrays, False, False])
     for method in (PERCENTILE, BCA):
         for z in (0.1, 1.0, 1.96, 2.6):
+            task = BootstrapTask(MEAN, 0.0, method, SADDLEPOINT, 0.05, z)
             found = []
             for easy in (0, 1):
-                out = [np.empty(n_cells) for _ in range(5)]
-                status = np.zeros(n_cells, np.int8)
-                saddlepoint_limits(
-                    0, n_cells, flat, starts, sizes, flat[:0], nothing, nothing, False, method, z,
-                    np.full(n_cells, TILTED, np.int8), np.full(n_cells, easy, np.int8), *out, status,
-                )  # fmt: skip
-                found.append(np.stack([*out[1:3], status]))
+                limits = BootstrapLimits._make(
+                    [*(np.empty(n_cells) for _ in range(5)), np.zeros(n_cells, np.int8)]
+                )
+                route, valid = np.full(n_cells, TILTED, np.int8), np.full(n_cells, easy, np.int8)
+                saddlepoint_limits(0, n_cells, samples, task, route, valid, limits)
+                found.append(np.stack([limits.low, limits.high, limits.status]))
             assert np.allclose(found[0], found[1], rtol=1e-11, atol=1e-11, equal_nan=True)
 
 

@@ -10,9 +10,9 @@ import scipy.stats
 
 from fastgate.kernels import bootstrap_codes as codes
 from fastgate.kernels import order_statistics, rng
-from fastgate.kernels.bootstrap_cells import lattice_step, multisets
 from fastgate.kernels.bootstrap_jackknife import influences, point_estimate
-from fastgate.kernels.bootstrap_order_law import order_of, order_tables, order_windows
+from fastgate.kernels.bootstrap_order_tables import order_of, order_tables, order_windows
+from fastgate.kernels.bootstrap_supports import lattice_step, multisets
 
 RNG = np.random.default_rng(11)
 

@@ -37,7 +37,7 @@ def test_cauchy_quantile() -> None:
 
 def test_agrees_with_scipy_in_practice() -> None:
     generator = np.random.default_rng(1)
-    df = generator.uniform(1.0, 400.0, 20_000)
+    df = generator.uniform(1.0, 400.0, 5_000)
     t = generator.uniform(0.05, 10.0, df.size)
     # scipy's own error reaches 7e-14 here.
     np.testing.assert_allclose(student_t_two_sided(t, df), 2.0 * special.stdtr(df, -t), rtol=1e-12)
@@ -170,7 +170,7 @@ def test_shapes_that_do_not_broadcast(function: object) -> None:
 
 def test_simd_and_scalar_formulas_have_the_same_bits() -> None:
     generator = np.random.default_rng(2)
-    n = 20_000
+    n = 4_000
     t = np.concatenate(
         (generator.uniform(-10.0, 10.0, n), 10.0 ** generator.uniform(-20.0, 20.0, n), [0.0, -0.0])
     )
@@ -200,7 +200,7 @@ def test_kernels_write_their_range_only(kernel: object) -> None:
 def test_series_of_one_level(q: float) -> None:
     generator = np.random.default_rng(3)
     df = np.concatenate(
-        (4.0 / generator.uniform(0.0, 1.0, 3000), [4.0, 1.5, 3.999, 0.0, -2.0, math.nan, INFINITY])
+        (4.0 / generator.uniform(0.0, 1.0, 800), [4.0, 1.5, 3.999, 0.0, -2.0, math.nan, INFINITY])
     )
     series = np.empty(kernels.N_SERIES)
     kernels.student_t_isf_series(q, series)

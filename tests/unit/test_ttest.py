@@ -23,8 +23,9 @@ from fastgate.stats import (
     welch,
     welch_from_moments,
 )
+from fastgate.stats.paired_ttest import paired_arrays
 from fastgate.stats.summary import moments_arrays
-from fastgate.stats.ttest import paired_arrays, welch_arrays
+from fastgate.stats.ttest import welch_arrays
 
 ALTERNATIVES = ("two-sided", "less", "greater")
 

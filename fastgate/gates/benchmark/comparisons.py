@@ -240,7 +240,7 @@ def _aligned(sides: _Sides) -> Flags:
 def _paired(sides: _Sides, aligned: Flags, rules: BenchmarkRules) -> PairedArrays:
     """The paired test where cases align; without `require_same_cases`, of the cases in common elsewhere."""
     from fastgate.frames.matching import common_cases
-    from fastgate.stats.ttest import paired_arrays
+    from fastgate.stats.paired_ttest import paired_arrays
 
     samples = sides.samples
     cells = samples.values or Cells(np.empty(0), np.zeros(1, np.int64))

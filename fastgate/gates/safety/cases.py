@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +11,7 @@ import polars as pl
 
 from fastgate.gates.safety.manifest import manifest_hash
 from fastgate.gates.safety.result import TABLES
+from fastgate.gates.verdict import named
 
 if TYPE_CHECKING:
     from fastgate.frames.outcomes import Outcomes
@@ -24,14 +25,7 @@ __all__ = ["case_faults", "flips", "runs"]
 Integers = npt.NDArray[np.int64]
 
 
-def runs(
-    outcomes: Outcomes,
-    rules: SafetyRules,
-    counted: Counted,
-    manifests: Manifests,
-    builds: Sequence[str],
-    suites: Sequence[str],
-) -> pl.DataFrame:
+def runs(outcomes: Outcomes, rules: SafetyRules, counted: Counted, manifests: Manifests) -> pl.DataFrame:
     """A row per run that was judged or judged by.
 
     Returns
@@ -40,38 +34,29 @@ def runs(
         The table ``runs``. flaky_cases and flake_rate, the share of cases whose trials disagree, are null where no case
         has several trials, or trials stop at the first failure.
     """
-    totals = counted.totals
-    table = pl.DataFrame(
-        {
-            "build": outcomes.index["build"].cast(pl.String),
-            "suite": outcomes.index["suite"].cast(pl.String),
-            "cases": totals.cases,
-            "passed_cases": totals.passed_cases,
-            "failed_cases": totals.failed_cases,
-            "undecided_cases": totals.undecided_cases,
-            "trials": totals.passes + totals.fails + totals.errors,
-            "passed_trials": totals.passes,
-            "errors": totals.errors,
-            "flaky_cases": totals.flaky_cases,
-            "_several": (totals.most_trials > 1) & (rules.trial_sets != "first-failure"),
-        }
+    mentioned = np.zeros(outcomes.index.height, np.bool_)
+    for side in (counted.candidate, counted.baseline):
+        mentioned[side[side >= 0]] = True
+    rows = np.flatnonzero(mentioned)
+    index, totals = outcomes.index[rows], type(counted.totals)(*(array[rows] for array in counted.totals))
+    hashes = pl.Series([*(manifest_hash(manifest) for manifest in manifests.distinct), None], dtype=pl.String)
+    builds = outcomes.names("build")
+    numbers = manifests.table(builds, outcomes.names("suite"))
+    places = index["build"].to_physical().to_numpy(), index["suite"].to_physical().to_numpy()
+    several = (totals.most_trials > 1) & (rules.trial_sets != "first-failure")
+    table = index.with_columns(
+        cases=totals.cases,
+        passed_cases=totals.passed_cases,
+        failed_cases=totals.failed_cases,
+        undecided_cases=totals.undecided_cases,
+        trials=totals.passes + totals.fails + totals.errors,
+        passed_trials=totals.passes,
+        errors=totals.errors,
+        flaky_cases=pl.when(pl.Series(several)).then(pl.Series(totals.flaky_cases)),
+        # −1, no manifest, is the last.
+        manifest_hash=hashes.gather(numbers[places]),
     )
-    wanted = pl.col("build").is_in(list(builds)) & pl.col("suite").is_in(list(suites))
-    table = table.filter(wanted).with_columns(
-        pl.when("_several").then("flaky_cases"),
-        flake_rate=pl.when("_several").then(pl.col("flaky_cases") / pl.col("cases")),
-    )
-    hashes = [manifest_hash(manifest) for manifest in manifests.distinct]
-    numbers = [manifests.number(*key) for key in table.select("build", "suite").iter_rows()]
-    table = table.with_columns(
-        manifest_hash=pl.Series(
-            [None if number is None else hashes[number] for number in numbers], dtype=pl.String
-        )
-    )
-    return table.with_columns(
-        pl.col("build").cast(pl.Enum(table["build"].unique(maintain_order=True))),
-        pl.col("suite").cast(pl.Enum(table["suite"].unique(maintain_order=True))),
-    ).select(*TABLES["runs"])
+    return table.with_columns(flake_rate=pl.col("flaky_cases") / pl.col("cases")).select(*TABLES["runs"])
 
 
 def flips(
@@ -95,31 +80,25 @@ def flips(
     counts = (tallies.regressed + tallies.fixed)[rows]
     found = find_flips(outcomes, counted.candidate[rows], counted.baseline[rows], rules.trials, counts)
     comparison = rows[found.comparison]
-    names = outcomes.runs.case_names
-    every = ((found.passes_candidate == 0) & (found.passes_baseline == found.trials_baseline)) | (
-        (found.passes_candidate == found.trials_candidate) & (found.passes_baseline == 0)
-    )
-    several = (found.trials_candidate > 1) & (found.trials_baseline > 1)
+    names = outcomes.runs.case_names.to_list()
     change = pl.Series(["fixed", "regressed"], dtype=TABLES["flips"]["change"])
 
-    def named(names: Sequence[str], codes: npt.NDArray[Any]) -> pl.Series:
-        return pl.Series(names, dtype=pl.Enum(names)).gather(codes)
-
-    return pl.DataFrame(
+    table = pl.DataFrame(
         {
             "candidate": named(candidates, comparison // len(suites)),
             "suite": named(suites, comparison % len(suites)),
-            "case": names.cast(pl.Enum(names)).gather(found.case),
+            "case": named(names, found.case),
             "change": change.gather(found.regressed),
-            "every_trial": pl.DataFrame({"every": every, "several": several})
-            .select(pl.when("several").then("every"))
-            .to_series(),
             "passes_candidate": found.passes_candidate,
             "trials_candidate": found.trials_candidate,
             "passes_baseline": found.passes_baseline,
             "trials_baseline": found.trials_baseline,
         }
     )
+    lost = (pl.col("passes_candidate") == 0) & (pl.col("passes_baseline") == pl.col("trials_baseline"))
+    won = (pl.col("passes_candidate") == pl.col("trials_candidate")) & (pl.col("passes_baseline") == 0)
+    several = (pl.col("trials_candidate") > 1) & (pl.col("trials_baseline") > 1)
+    return table.with_columns(every_trial=pl.when(several).then(lost | won)).select(*TABLES["flips"])
 
 
 def case_faults(

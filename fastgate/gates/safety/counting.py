@@ -80,18 +80,22 @@ def _runs(
     builds = [*candidates, baseline]
     found = np.full((len(builds), len(suites)), -1, np.int64)
 
-    def positions(column: str, names: Sequence[str]) -> pl.Expr:
-        numbers = list(range(len(names)))
-        text = pl.col(column).cast(pl.String)
-        return text.replace_strict(list(names), numbers, default=None, return_dtype=pl.Int64).alias(column)
-
-    index = outcomes.index.select(positions("build", builds), positions("suite", suites)).with_row_index(
-        "run"
-    )
-    index = index.drop_nulls()
-    found[index["build"].to_numpy(), index["suite"].to_numpy()] = index["run"].to_numpy()
+    index = outcomes.index
+    rows = _positions(index["build"], builds)
+    columns = _positions(index["suite"], suites)
+    known = np.flatnonzero((rows >= 0) & (columns >= 0))
+    found[rows[known], columns[known]] = known
     base = np.broadcast_to(found[-1], (len(candidates), len(suites)))
     return found[:-1].ravel(), base.ravel()
+
+
+def _positions(column: pl.Series, names: Sequence[str]) -> Integers:
+    """Where each name of an Enum column stands among `names`; −1 for those that do not."""
+    positions = {name: position for position, name in enumerate(names)}
+    categories = column.dtype.categories.to_list()  # type: ignore[attr-defined]
+    of_code = np.array([positions.get(name, -1) for name in categories], np.int64)
+    found: Integers = of_code[column.to_physical().to_numpy()]
+    return found
 
 
 def _tallies(

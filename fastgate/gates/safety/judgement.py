@@ -86,21 +86,20 @@ def _incomparable(
     suites: Sequence[str],
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """For each comparison a mask of reasons and the differing fields; and the table of differences."""
-    known: dict[tuple[int | None, int | None, bool], int] = {}
-    every: list[list[Difference]] = []
-    numbers = np.empty((len(candidates), len(suites)), np.int64)
-    bases = [manifests.number(baseline, suite) for suite in suites]
-    mixed = [(baseline, suite) in manifests.mixed for suite in suites]
-    for row, candidate in enumerate(candidates):
-        for column, suite in enumerate(suites):
-            unclear = mixed[column] or (candidate, suite) in manifests.mixed
-            key = bases[column], manifests.number(candidate, suite), unclear
-            number = known.get(key, -1)
-            if number < 0:
-                number = known[key] = len(every)
-                every.append(_between(manifests, rules, *key))
-            numbers[row, column] = number
-    which = numbers.ravel()
+    table = manifests.table([*candidates, baseline], suites)
+    mixed = np.zeros(table.shape, np.bool_)
+    for build, suite in manifests.mixed:
+        if suite in suites and (build == baseline or build in candidates):
+            mixed[[*candidates, baseline].index(build), suites.index(suite)] = True
+    unclear = mixed[:-1] | mixed[-1]
+    # One number for each pair of manifests: few are different.
+    size = len(manifests.distinct) + 1
+    pairs = 2 * ((table[-1] + 1) * size + table[:-1] + 1) + unclear
+    kinds, which = np.unique(pairs.ravel(), return_inverse=True)
+    every = [
+        _between(manifests, rules, pair // 2 // size - 1, pair // 2 % size - 1, pair % 2)
+        for pair in kinds.tolist()
+    ]
     masks = [_mask(differing) for differing in every]
     fields = [[difference.field for difference in differing] for differing in every]
     comparisons = pl.DataFrame(
@@ -113,11 +112,11 @@ def _incomparable(
 
 
 def _between(
-    manifests: Manifests, rules: SafetyRules, base: int | None, candidate: int | None, unclear: bool
+    manifests: Manifests, rules: SafetyRules, base: int, candidate: int, unclear: int
 ) -> list[Difference]:
     if unclear:
         return [Difference("manifest", None, None, "mixed")]
-    pair = (None if number is None else manifests.distinct[number] for number in (base, candidate))
+    pair = (None if number < 0 else manifests.distinct[number] for number in (base, candidate))
     return differences(*pair, required=rules.required, ignored=rules.ignored)
 
 
@@ -135,7 +134,9 @@ def _table(
     suites: Sequence[str],
 ) -> pl.DataFrame:
     """A row per comparison and field that differs."""
-    sizes = np.array([len(differing) for differing in every])
+    sizes = np.array([len(differing) for differing in every], np.int64)
+    if not sizes.any():
+        which = which[:0]
     starts = np.cumsum(sizes) - sizes
     flat = [difference for differing in every for difference in differing]
     counts = sizes[which]

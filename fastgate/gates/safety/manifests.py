@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
+import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from fastgate.errors import ArgumentError, DataError
@@ -30,6 +32,8 @@ COLUMNS: Final = (
     "harness_version",
 )
 """The columns of outcomes that are read as manifests, beside those that a policy requires."""
+
+Integers = npt.NDArray[np.int64]
 
 _KNOWN_KEYS: Final = ("runs", "defaults", "name", "description")
 _FLOATS: Final = ("temperature", "top_p")
@@ -54,15 +58,16 @@ class Manifests:
     numbers: dict[tuple[str, str | None], int]
     mixed: frozenset[tuple[str, str]] = frozenset()
 
-    def number(self, build: str, suite: str) -> int | None:
-        """The position in `distinct` of a run's manifest; None where it has none."""
-        found = self.numbers.get((build, suite))
-        return self.numbers.get((build, None)) if found is None else found
-
-    def of(self, build: str, suite: str) -> RunManifest | None:
-        """The manifest of a run."""
-        number = self.number(build, suite)
-        return None if number is None else self.distinct[number]
+    def table(self, builds: Sequence[str], suites: Sequence[str]) -> Integers:
+        """The position in `distinct` of each run's manifest, −1 where it has none; shape (n_builds, n_suites)."""
+        numbers = np.array([self.numbers.get((build, None), -1) for build in builds], np.int64)
+        table = np.repeat(numbers[:, np.newaxis], len(suites), axis=1)
+        rows = {build: row for row, build in enumerate(builds)}
+        columns = {suite: column for column, suite in enumerate(suites)}
+        for (build, suite), number in self.numbers.items():
+            if suite is not None and suite in columns and build in rows:
+                table[rows[build], columns[suite]] = number
+        return table
 
 
 def read_manifests(source: Any) -> Manifests:
@@ -91,7 +96,15 @@ def read_manifests(source: Any) -> Manifests:
         return source
     collected = _Collected({}, [], {}, {})
     for data, where in _entries(source):
-        _collect(collected, data, where)
+        if isinstance(data, pl.DataFrame):
+            for stated, builds, suites in _distinct(data):
+                number = _number(collected, stated, where)
+                for build, suite in zip(builds, suites, strict=True):
+                    _assign(collected, number, build, suite, where)
+        else:
+            fields = dict(data)
+            build, suite = fields.pop("build", None), fields.pop("suite", None)
+            _assign(collected, _number(collected, fields, where), build, suite, where)
     return Manifests(collected.distinct, collected.numbers)
 
 
@@ -105,9 +118,8 @@ class _Collected:
     hashes: dict[int, str]
 
 
-def _collect(collected: _Collected, data: Mapping[str, Any], where: str) -> None:
-    fields = dict(data)
-    build, suite = fields.pop("build", None), fields.pop("suite", None)
+def _assign(collected: _Collected, number: int, build: Any, suite: Any, where: str) -> None:
+    """Let a run have the manifest of this number."""
     if not isinstance(build, str) or not build:
         raise DataError(
             "a manifest does not say which build it is of",
@@ -122,7 +134,6 @@ def _collect(collected: _Collected, data: Mapping[str, Any], where: str) -> None
             received=show(suite),
             where=where,
         )
-    number = _number(collected, fields, where)
     known = collected.numbers.setdefault((build, suite), number)
     if known != number:
         for each in (known, number):
@@ -152,8 +163,8 @@ def _number(collected: _Collected, fields: Mapping[str, Any], where: str) -> int
     return collected.by_bytes[key]
 
 
-def _entries(source: Any) -> Iterator[tuple[Mapping[str, Any], str]]:
-    """Each manifest as plain data, and what to call it in a message."""
+def _entries(source: Any) -> Iterator[tuple[Mapping[str, Any] | pl.DataFrame, str]]:
+    """Each manifest as plain data, or a frame of them, and what to call it in a message."""
     if source is None:
         return
     if isinstance(source, RunManifest):
@@ -169,13 +180,13 @@ def _entries(source: Any) -> Iterator[tuple[Mapping[str, Any], str]]:
             else:
                 yield from _entries(item)
     else:
-        yield from _frame(source)
+        yield _frame(source)
 
 
-def _file(source: str | PathLike[str]) -> Iterator[tuple[Mapping[str, Any], str]]:
+def _file(source: str | PathLike[str]) -> Iterator[tuple[Mapping[str, Any] | pl.DataFrame, str]]:
     path = Path(source)
     if path.suffix.lower() not in (".json", ".toml"):
-        yield from _frame(source)
+        yield _frame(source)
         return
     try:
         text = path.read_bytes().decode("utf-8-sig")
@@ -234,7 +245,7 @@ def _runs(data: Any, where: str) -> Iterator[tuple[Mapping[str, Any], str]]:
         yield {**defaults, **run}, f"{where}, run {position + 1}"
 
 
-def _frame(source: Any) -> Iterator[tuple[Mapping[str, Any], str]]:
+def _frame(source: Any) -> tuple[pl.DataFrame, str]:
     from fastgate.frames import read_frame
 
     frame = read_frame(source)
@@ -247,12 +258,7 @@ def _frame(source: Any) -> Iterator[tuple[Mapping[str, Any], str]]:
             where=where,
         )
     labels = [name for name in ("build", "suite") if name in frame.columns]
-    frame = _typed(frame.with_columns(pl.col(labels).cast(pl.String)), where)
-    for position, row in enumerate(frame.iter_rows(named=True)):
-        yield (
-            {name: value for name, value in row.items() if value is not None},
-            f"{where}, row {position + 1}",
-        )
+    return _typed(frame.with_columns(pl.col(labels).cast(pl.String)), where), where
 
 
 def _typed(frame: pl.DataFrame, where: str) -> pl.DataFrame:
@@ -284,20 +290,29 @@ def manifests_of_rows(attributes: pl.DataFrame, where: str) -> Manifests:
     where : str
         For messages.
     """
-    fields = [name for name in attributes.columns if name not in ("build", "suite")]
-    if not fields:
-        return Manifests([], {})
-    frame = _typed(attributes, where)
     collected = _Collected({}, [], {}, {})
-    mixed = set()
-    groups: Iterable[Any] = frame.group_by(fields, maintain_order=True).agg("build", "suite").iter_rows()
-    for *values, builds, suites in groups:
-        stated = {name: value for name, value in zip(fields, values, strict=True) if value is not None}
-        number = _number(collected, stated, where)
-        for build, suite in zip(builds, suites, strict=True):
-            if collected.numbers.setdefault((build, suite), number) != number:
-                mixed.add((build, suite))
+    mixed: set[tuple[str, str]] = set()
+    if len(attributes.columns) > 2:
+        for data, builds, suites in _distinct(_typed(attributes, where)):
+            number = _number(collected, data, where)
+            for build, suite in zip(builds, suites, strict=True):
+                if collected.numbers.setdefault((build, suite), number) != number:
+                    mixed.add((build, str(suite)))
     return Manifests(collected.distinct, collected.numbers, frozenset(mixed))
+
+
+def _distinct(frame: pl.DataFrame) -> Iterator[tuple[dict[str, Any], list[str], list[str | None]]]:
+    """Each distinct combination of fields, and the builds and suites that have it."""
+    if "suite" not in frame.columns:
+        frame = frame.with_columns(suite=pl.lit(None, pl.String))
+    fields = [name for name in frame.columns if name not in ("build", "suite")]
+    # Whoever judges ten thousand builds has few kinds of manifest.
+    flat = not any(dtype.is_nested() for dtype in frame.schema.values())
+    groups = frame.group_by(fields if flat else pl.int_range(pl.len()), maintain_order=True)
+    table = groups.agg(*(() if flat else (pl.col(name).first() for name in fields)), "build", "suite")
+    for row in table.iter_rows(named=True):
+        stated = {name: row[name] for name in fields if row[name] is not None}
+        yield stated, row["build"], row["suite"]
 
 
 def compare_manifests(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from os import PathLike
 from typing import Any, Final
 
@@ -12,7 +13,7 @@ import polars as pl
 from fastgate.gates import tables
 from fastgate.gates.verdict import Signal, Status, Verdict, exit_code, worst
 
-__all__ = ["TABLES", "SafetyResult"]
+__all__ = ["TABLES", "SafetyResult", "from_tables"]
 
 _CODES: Final = pl.List(pl.String)
 _NUMBER: Final = pl.Float64
@@ -157,18 +158,25 @@ class SafetyResult:
         The policy as applied, tenant's overrides included.
     evidence : dict
         Versions, policy hash, input fingerprint, the baseline, counts.
+    list_flips : callable
+        Makes the table `flips`.
     """
 
     verdicts: pl.DataFrame
     suites: pl.DataFrame
     runs: pl.DataFrame
     differences: pl.DataFrame
-    flips: pl.DataFrame
     faults: pl.DataFrame
     policy: dict[str, Any]
     evidence: dict[str, Any]
+    list_flips: Callable[[], pl.DataFrame]
 
     gate = "safety"
+
+    @cached_property
+    def flips(self) -> pl.DataFrame:
+        """The table of flipped cases: of a sweep millions of rows, so it is made when it is first read."""
+        return self.list_flips()
 
     @property
     def tables(self) -> dict[str, pl.DataFrame]:
@@ -243,3 +251,10 @@ class SafetyResult:
         from fastgate.gates.safety.explanation import explain
 
         return explain(self, candidate)
+
+
+def from_tables(
+    *, flips: pl.DataFrame, policy: dict[str, Any], evidence: dict[str, Any], **tables: pl.DataFrame
+) -> SafetyResult:
+    """A result from its tables, as they were saved."""
+    return SafetyResult(**tables, policy=policy, evidence=evidence, list_flips=lambda: flips)

@@ -108,12 +108,12 @@ def safety_gate(
     return SafetyResult(
         verdicts=judgement.verdicts,
         suites=judgement.suites,
-        runs=runs(outcomes, rules, counted, stated, [*judged, baseline], suites),
+        runs=runs(outcomes, rules, counted, stated),
         differences=judgement.differences,
-        flips=flips(outcomes, rules, counted, judged, suites),
         faults=case_faults(outcomes, rules, baseline, judgement.suites, counted),
         policy=to_dict(rules),
         evidence=evidence(rules, record, counts, baseline=baseline, ignored=ignored or None),
+        list_flips=lambda: flips(outcomes, rules, counted, judged, suites),
     )
 
 

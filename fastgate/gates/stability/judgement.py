@@ -157,7 +157,8 @@ def _widths(widths: Widths, rules: StabilityRules, builds: Sequence[str]) -> pl.
     for out, values in ((mean, widths.mean), (n, widths.n), (status, widths.status), (mask, widths.mask)):
         out[found] = values[row[found]]
     narrow = mean <= rules.max_ci_width
-    wide = found & (mean > rules.max_ci_width)
+    # A width that is not sound is no knowledge, neither of a narrow nor of a wide posterior.
+    wide = found & (status == 0) & ~narrow
     mask = mask | _flags({"wide_posterior": wide})
     words = [STATUSES[code] if code >= 0 else None for code in status.tolist()]
     return pl.DataFrame(

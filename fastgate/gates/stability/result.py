@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from fastgate.gates.tables import SCHEMA_VERSION
+from fastgate.gates.tables import to_dict
 from fastgate.gates.verdict import Status, Verdict, exit_code, worst
 
 __all__ = ["METRICS", "TABLES", "StabilityResult"]
@@ -161,14 +161,7 @@ class StabilityResult:
 
     def to_dict(self) -> dict[str, Any]:
         """The whole result as plain data without NaN or infinity; `fastgate.load` reads it back from JSON."""
-        return {
-            "schema_version": SCHEMA_VERSION,
-            "gate": self.gate,
-            "verdict": self.verdict,
-            "policy": self.policy,
-            "evidence": self.evidence,
-            **{name: frame.to_dicts() for name, frame in self.tables.items()},
-        }
+        return to_dict(self)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the result so that `fastgate.load` reads it back: ``.json``, or a folder of Parquet files.
@@ -187,3 +180,25 @@ class StabilityResult:
         from fastgate.gates.storage import save
 
         save(self, path)
+
+    def explain(self, build: str) -> dict[str, Any]:
+        """Why a build got its verdict, kind by kind, and what is missing for another one.
+
+        Parameters
+        ----------
+        build : str
+            One of the builds.
+
+        Returns
+        -------
+        dict
+            See `fastgate.gates.stability.explanation.explain`.
+
+        Raises
+        ------
+        ArgumentError
+            When there is no such build.
+        """
+        from fastgate.gates.stability.explanation import explain
+
+        return explain(self, build)

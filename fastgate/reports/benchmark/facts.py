@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
-from fastgate.gates.verdict import VERDICTS
 from fastgate.reports import words
+from fastgate.reports.overview import provenance
 
 if TYPE_CHECKING:
     from fastgate.gates.result import BenchmarkResult
@@ -18,7 +18,6 @@ __all__ = [
     "Candidate",
     "Entry",
     "candidates",
-    "counts",
     "deciding_pvalue",
     "headline",
     "ranked",
@@ -117,24 +116,15 @@ class Candidate:
 
 def headline(result: BenchmarkResult) -> list[str]:
     """What was judged by which rule, in three short lines."""
-    policy, evidence = result.policy, result.evidence
-    tenant = f", tenant {words.name(policy['tenant'])}" if policy.get("tenant") else ""
+    policy = result.policy
     n_baselines, n_suites = len(policy["baselines"]), len(policy["suites"])
-    data = evidence["input"]
     return [
-        f"benchmark gate, policy {words.name(policy['name'])}{tenant} ({evidence['policy_hash'][:12]}), "
-        f"{words.plural(data['rows'], 'row')} ({str(data['fingerprint'])[:12]})",
+        provenance(result),
         f"{words.plural(len(result), 'candidate')}, {words.plural(n_baselines, 'baseline')}, "
         f"{words.plural(n_suites, 'suite')}: at least {words.plural(policy['min_suite_wins'], 'win')} "
         "against every baseline",
         words.method_in_words(policy),
     ]
-
-
-def counts(result: BenchmarkResult) -> dict[str, int]:
-    """Candidates per verdict, from pass to block, those that occur."""
-    found = dict(result.verdicts["verdict"].cast(pl.String).value_counts().iter_rows())
-    return {verdict: found[verdict] for verdict in VERDICTS if verdict in found}
 
 
 def ranked(result: BenchmarkResult) -> pl.DataFrame:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Sequence
 from typing import IO, TYPE_CHECKING, Any, Final
 
@@ -15,6 +14,7 @@ from fastgate.reports import words
 from fastgate.reports.benchmark import facts
 from fastgate.reports.benchmark.sentences import entry_notes, in_order, notes, verdict_line, why
 from fastgate.reports.console import STYLES, bullets, indented, new_table, rendered, width_of
+from fastgate.reports.overview import conclusion, summary, verdict_lines, verdict_text
 
 if TYPE_CHECKING:
     from fastgate.gates.result import BenchmarkResult
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 __all__ = ["report", "verdict_lines"]
 
 _FEW: Final = 6
-# Of a sweep so many candidates of each verdict are shown.
-_OF_EACH_VERDICT: Final = 10
 # Suites shown in full, of all candidates together; with more, those that were not won come first.
 _GRID_ROWS: Final = 48
 _FEWEST_GRID_ROWS: Final = 8
@@ -31,12 +29,6 @@ _WIDEST_LABEL: Final = 28
 # Columns from which the table of baselines has all counts, and reasons too.
 _NARROW: Final = 60
 _WIDE: Final = 90
-
-
-def verdict_lines(result: BenchmarkResult) -> str:
-    """One line per candidate, ``block<TAB>its name``, in the order of the result."""
-    pairs = result.verdicts.select(pl.col("verdict", "candidate").cast(pl.String)).iter_rows()
-    return "".join(f"{verdict}\t{words.name(candidate)}\n" for verdict, candidate in pairs)
 
 
 def report(result: BenchmarkResult, stream: IO[str], *, saved: str | None = None) -> str:
@@ -62,33 +54,8 @@ def report(result: BenchmarkResult, stream: IO[str], *, saved: str | None = None
     found = notes(result)
     if found:
         parts += ["", Text("Notes", style="bold"), indented(bullets(found))]
-    parts += ["", *_conclusion(result, saved)]
+    parts += ["", *conclusion(result, facts.ranked(result), saved)]
     return rendered(parts, stream)
-
-
-def _verdict(verdict: str) -> Text:
-    return Text(verdict.upper(), style=STYLES[verdict])
-
-
-def _conclusion(result: BenchmarkResult, saved: str | None) -> Iterator[RenderableType]:
-    if len(result) > 1:
-        found = ", ".join(f"{words.count(n)} {verdict}" for verdict, n in facts.counts(result).items())
-        yield Text.assemble(
-            _verdict(result.verdict), f": the worst of {words.plural(len(result), 'candidate')} ({found})"
-        )
-    # The candidate a reader asks about next: the best of those that did not pass.
-    asked = facts.ranked(result).filter(pl.col("verdict") != "pass").head(1)
-    if asked.is_empty():
-        asked = facts.ranked(result).tail(1)
-    if asked.is_empty():
-        return
-    name = shlex.quote(str(asked["candidate"][0]))
-    if not name.isprintable():
-        name = "NAME"
-    if saved is None:
-        yield f"Next: save the result with -o result.json, then fastgate explain result.json --candidate {name}"
-    else:
-        yield f"Next: fastgate explain {shlex.quote(saved)} --candidate {name}"
 
 
 # A few candidates
@@ -98,7 +65,10 @@ def _candidate(
     candidate: facts.Candidate, policy: dict[str, Any], rows: int, width: int
 ) -> Iterator[RenderableType]:
     yield Text.assemble(
-        _verdict(candidate.verdict), " ", (words.name(candidate.name), "bold"), f"  {verdict_line(candidate)}"
+        verdict_text(candidate.verdict),
+        " ",
+        (words.name(candidate.name), "bold"),
+        f"  {verdict_line(candidate)}",
     )
     yield ""
     yield indented(_baselines(candidate, width))
@@ -289,31 +259,26 @@ def _groups(widths: Sequence[int], room: int) -> list[list[int]]:
 
 
 def _summary(result: BenchmarkResult) -> Iterator[RenderableType]:
-    ranked = facts.ranked(result)
-    table = new_table()
-    table.add_column("verdict", no_wrap=True)
-    table.add_column("candidate", overflow="fold")
-    table.add_column("enough wins", justify="right", no_wrap=True)
-    table.add_column("fewest wins", justify="right", no_wrap=True)
-    table.add_column("required", justify="right", no_wrap=True)
-    table.add_column("reasons", overflow="fold")
-    for verdict, total in facts.counts(result).items():
-        mine = ranked.filter(pl.col("verdict") == verdict)
-        for row in mine.head(_OF_EACH_VERDICT).iter_rows(named=True):
-            table.add_row(
-                Text(verdict, style=STYLES[verdict]),
-                Text(words.name(row["candidate"])),
-                f"{row['baselines_beaten']} of {row['baselines']}",
-                words.count(row["fewest_wins"]),
-                words.count(row["required"]),
-                _reasons(row["reasons"]),
-            )
-        if total > _OF_EACH_VERDICT:
-            table.add_row("", Text(f"and {words.count(total - _OF_EACH_VERDICT)} more", style="dim"))
-        table.add_section()
-    yield table
+    headings = [
+        ("candidate", False),
+        ("enough wins", True),
+        ("fewest wins", True),
+        ("required", True),
+        ("reasons", False),
+    ]
+    yield summary(result, facts.ranked(result), headings, _summary_row)
     yield ""
     yield from _hardest(result)
+
+
+def _summary_row(row: dict[str, Any]) -> tuple[str, ...]:
+    return (
+        words.name(row["candidate"]),
+        f"{row['baselines_beaten']} of {row['baselines']}",
+        words.count(row["fewest_wins"]),
+        words.count(row["required"]),
+        _reasons(row["reasons"]),
+    )
 
 
 def _hardest(result: BenchmarkResult) -> Iterator[RenderableType]:
