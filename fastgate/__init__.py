@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from fastgate.gates.result import BenchmarkResult
     from fastgate.gates.safety.result import SafetyResult
     from fastgate.gates.safety.sweep import safety_gate
+    from fastgate.gates.stability.gate import stability_gate
+    from fastgate.gates.stability.result import StabilityResult
     from fastgate.gates.storage import load
 
 __version__ = "0.1.0"
@@ -26,12 +28,14 @@ __all__ = [
     "FastgateError",
     "PolicyError",
     "SafetyResult",
+    "StabilityResult",
     "__version__",
     "benchmark_gate",
     "load",
     "load_policy",
     "pack",
     "safety_gate",
+    "stability_gate",
     "stats",
 ]
 
@@ -44,6 +48,8 @@ _HOMES = {
     "gates.result": ("BenchmarkResult",),
     "gates.safety.result": ("SafetyResult",),
     "gates.safety.sweep": ("safety_gate",),
+    "gates.stability.gate": ("stability_gate",),
+    "gates.stability.result": ("StabilityResult",),
     "gates.storage": ("load",),
 }
 _MODULES = {name: module for module, names in _HOMES.items() for name in names}

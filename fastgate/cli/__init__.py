@@ -16,6 +16,8 @@ from fastgate.cli.benchmark import benchmark
 from fastgate.cli.failures import guarded
 from fastgate.cli.policy import policy
 from fastgate.cli.results import explain, schema
+from fastgate.cli.safety import safety
+from fastgate.cli.stability import stability
 
 __all__ = ["app", "main"]
 
@@ -36,7 +38,7 @@ def app() -> None:
     """May this build ship? Verdicts of release gates from noisy measurements."""
 
 
-for command in (benchmark, explain, policy, schema):
+for command in (benchmark, safety, stability, explain, policy, schema):
     app.add_command(command)
 
 

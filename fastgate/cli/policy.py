@@ -17,7 +17,8 @@ def policy() -> None:
 @policy.command(no_args_is_help=True)
 @click.argument("file")
 @click.option("--tenant", metavar="NAME", help="Show the policy as it applies to this tenant.")
-def check(file: str, tenant: str | None) -> None:
+@click.option("--profile", metavar="NAME", help="Show it as it applies to this use-case profile.")
+def check(file: str, tenant: str | None, profile: str | None) -> None:
     """Show a policy as it takes effect, and what a reviewer would question.
 
     FILE is a TOML file or the name of a preset. The exit code is 2 when the policy is not valid, and 0 when it is,
@@ -26,7 +27,7 @@ def check(file: str, tenant: str | None) -> None:
     from fastgate.gates.policy import check_policy, effective
     from fastgate.reports.policy import policy_report
 
-    rules = effective(file, tenant)
+    rules = effective(file, tenant, profile=profile)
     streams.write(policy_report(rules, check_policy(file), streams.output()))
 
 
@@ -36,7 +37,12 @@ def list_presets() -> None:
     from fastgate.gates import presets
     from fastgate.gates.policy import load_policy
 
-    lines = [f"{name}  {load_policy(name).description}" for name in presets.names()]
+    policies = {name: load_policy(name) for name in presets.names()}
+    widest = max(map(len, policies))
+    lines = [
+        f"{name:{widest}}  {policy.gate + ' gate:':16} {policy.description}"
+        for name, policy in policies.items()
+    ]
     streams.write("\n".join(lines) + "\n")
 
 

@@ -19,10 +19,12 @@ __all__ = ["explain", "schema"]
 def explain(result: str, candidate: str | None, as_json: bool) -> None:
     """Say why a candidate got its verdict, and what would have changed it.
 
-    RESULT is what `-o` wrote: a .json file, or a folder of tables. The exit code is 0 whatever the verdict.
+    RESULT is what `-o` wrote, whichever gate: a .json file, or a folder of tables. The exit code is 0 whatever the
+    verdict.
     """
     from fastgate.errors import ArgumentError
     from fastgate.gates.storage import load, to_json
+    from fastgate.reports import gates
     from fastgate.reports.words import listing
 
     loaded = load(result)
@@ -37,18 +39,17 @@ def explain(result: str, candidate: str | None, as_json: bool) -> None:
             )
         (candidate,) = names
     with working("explaining"):
-        explanation = loaded.explain(candidate)
+        explanation = gates.explain(loaded, candidate)
     if as_json:
         streams.write(to_json(explanation).decode())
         return
-    from fastgate.reports.benchmark.explanation import explanation_report
-
-    streams.write(explanation_report(loaded, explanation, streams.output()))
+    streams.write(gates.explanation_report(loaded, explanation, streams.output()))
 
 
 @click.command(short_help="Print the JSON Schema of a result.")
-def schema() -> None:
-    """Print the JSON Schema of a result, as --json prints it and -o writes it."""
+@click.argument("gate", default="benchmark", type=click.Choice(["benchmark", "safety", "stability"]))
+def schema(gate: str) -> None:
+    """Print the JSON Schema of a gate's result, as --json prints it and -o writes it."""
     from fastgate.reports.json_schema import result_schema
 
-    streams.write(json.dumps(result_schema(), indent=2) + "\n")
+    streams.write(json.dumps(result_schema(gate), indent=2) + "\n")

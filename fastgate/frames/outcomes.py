@@ -66,8 +66,8 @@ class Outcomes:
         The cases and outcomes of each run; empty where only counts are known.
     counts : OutcomeCounts or None
         Parallel to `index`, when only counts are known; then there are no entries.
-    attributes : polars.DataFrame
-        The distinct combinations of ``build``, ``suite`` and the further columns that were asked for.
+    attributes : polars.DataFrame or None
+        The distinct combinations of ``build``, ``suite`` and the further columns that were asked for and found.
     n_rows : int
         The number of rows of the source.
     """
@@ -75,7 +75,7 @@ class Outcomes:
     index: pl.DataFrame
     runs: Runs
     counts: OutcomeCounts | None
-    attributes: pl.DataFrame
+    attributes: pl.DataFrame | None
     n_rows: int
 
     @property
@@ -83,10 +83,15 @@ class Outcomes:
         """The shape of the input: ``"outcomes"`` or ``"counts"``."""
         return "outcomes" if self.counts is None else "counts"
 
-    def names(self, column: str) -> list[str]:
-        """The builds or the suites, sorted."""
-        categories: list[str] = self.index.schema[column].categories.to_list()  # type: ignore[attr-defined]
-        return categories
+    @cached_property
+    def builds(self) -> list[str]:
+        """Sorted."""
+        return _categories(self.index["build"])
+
+    @cached_property
+    def suites(self) -> list[str]:
+        """Sorted."""
+        return _categories(self.index["suite"])
 
     def run_keys(self, run: int) -> Integers:
         """The keys of one run, sorted; none where only counts are known."""
@@ -111,9 +116,8 @@ class Outcomes:
         from fastgate.kernels.outcomes import digest_lists, digest_runs
 
         digest = hashlib.sha256(f"fastgate outcomes 1 {self.shape}".encode())
-        for name in ("build", "suite"):
-            names = pl.Series(self.names(name))
-            digest.update(text_hashes(names).tobytes())
+        for name, names in (("build", self.builds), ("suite", self.suites)):
+            digest.update(text_hashes(pl.Series(names)).tobytes())
             digest.update(self.index[name].to_physical().cast(pl.UInt64).to_numpy().tobytes())
         if self.counts is not None:
             for array in self.counts:
@@ -129,6 +133,11 @@ class Outcomes:
         threads.run(digest_runs, digests.size, runs.run_lists, lists, *planes, digests, work=5 * planes[0])
         digest.update(digests.tobytes())
         return digest.hexdigest()
+
+
+def _categories(column: pl.Series) -> list[str]:
+    categories: list[str] = column.dtype.categories.to_list()  # type: ignore[attr-defined]
+    return categories
 
 
 def read_outcomes(
@@ -211,7 +220,7 @@ def _from_rows(frame: pl.DataFrame, where: str, textual: bool) -> Outcomes:
     pieces = pieces_of([*columns.values(), marks.passed, *([] if marks.failed is None else [marks.failed])])
     runs = runs_as_they_stand(columns, marks, pieces) or runs_anyhow(columns, marks, pieces)
     index = pl.DataFrame(list(runs.keys.values()))
-    return Outcomes(index, runs, None, index.select(pl.all().cast(pl.String)), frame.height)
+    return Outcomes(index, runs, None, None, frame.height)
 
 
 def _marks(frame: pl.DataFrame, where: str, textual: bool) -> Marks:
@@ -323,7 +332,7 @@ def _from_counts(frame: pl.DataFrame, layout: Layout, where: str, textual: bool)
         index,
         runs,
         OutcomeCounts(passes[first], totals[first], errors[first]),
-        index.select(pl.all().cast(pl.String)),
+        None,
         frame.height,
     )
 

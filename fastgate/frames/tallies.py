@@ -136,10 +136,10 @@ def total_runs(outcomes: Outcomes, rule: str) -> Totals:
     facts = np.empty((runs.list_offsets.size - 1, kernels.N_FACTS), np.int64)
     arguments = (runs.list_offsets, runs.list_keys, runs.trial_bits, facts)
     threads.run(kernels.list_facts, facts.shape[0], *arguments, work=3 * runs.list_offsets)
-    totals = np.empty((n_runs, kernels.N_TOTALS), np.int64)
+    totals = np.empty((kernels.N_TOTALS, n_runs), np.int64)
     work = _work(outcomes)
     threads.run(kernels.total_runs, n_runs, *runs.arrays, TRIAL_COUNTS[rule], totals, work=work)
-    return Totals(*np.ascontiguousarray(totals.T), *facts[runs.run_lists].T)
+    return Totals(*totals, *(fact[runs.run_lists] for fact in np.ascontiguousarray(facts.T)))
 
 
 def _work(outcomes: Outcomes) -> float:
@@ -169,13 +169,12 @@ def compare_runs(
 
     n = candidate.size
     limits = np.maximum(totals.most_trials[candidate], totals.most_trials[baseline])
-    tallies = np.empty((n, kernels.N_TALLIES), np.int64)
-    sums = np.empty((n, kernels.N_SUMS))
+    tallies = np.empty((kernels.N_TALLIES, n), np.int64)
+    sums = np.empty((kernels.N_SUMS, n))
     rules = (TRIAL_COUNTS[rule], TRIAL_SETS[sets])
     arguments = (*outcomes.runs.arrays, candidate, baseline, limits, *rules, tallies, sums)
     threads.run(kernels.compare_runs, n, *arguments, work=2 * _work(outcomes))
-    counts, floats = np.ascontiguousarray(tallies.T), np.ascontiguousarray(sums.T)
-    return Tallies(*counts, *floats)
+    return Tallies(*tallies, *sums)
 
 
 def no_tallies(n: int) -> Tallies:

@@ -85,8 +85,8 @@ def explain(result: BenchmarkResult, candidate: str) -> dict[str, Any]:
         ``candidate``, ``verdict``, ``reasons`` (a list of code and meaning), ``baselines``: for each, wins, required,
         verdict, ``to_change`` (how many suites would have to change for the other verdict on this baseline), and
         ``nearest``: the deciding comparisons that stand closest to the line, closest first, each with suite,
-        kpi, outcome, delta, half_width, pvalue, detectable_effect, n, and ``cases_needed``, the number of cases a
-        side that would have sufficed for a win at this effect (null where more cases do not help).
+        kpi, outcome, delta, half_width, pvalue, pvalue_adjusted, detectable_effect, n, and ``cases_needed``, the
+        number of cases a side that would have sufficed for a win at this effect (null where more cases do not help).
 
     Raises
     ------
@@ -107,8 +107,12 @@ def explain(result: BenchmarkResult, candidate: str) -> dict[str, Any]:
     verdict = result.verdicts.filter(mine).to_dicts()[0]
     suites = result.suites.filter(mine)
     cells = result.cells.filter(mine & (pl.col("role") != "shown"))
+    decides = pl.col("role") == "decides"
+    one_family = result.policy["correction"]["family"] == "candidate"
+    family = (cells if one_family else result.cells).filter(decides).height
     baselines = [
-        _baseline(row, suites, cells, result.policy) for row in result.baselines.filter(mine).to_dicts()
+        _baseline(row, suites, cells, result.policy, family)
+        for row in result.baselines.filter(mine).to_dicts()
     ]
     return {
         "candidate": candidate,
@@ -119,11 +123,37 @@ def explain(result: BenchmarkResult, candidate: str) -> dict[str, Any]:
     }
 
 
-def _baseline(
-    row: dict[str, Any], suites: pl.DataFrame, cells: pl.DataFrame, policy: dict[str, Any]
-) -> dict[str, Any]:
+def _distance(near: pl.DataFrame, policy: dict[str, Any]) -> pl.Series:
+    """How far each statistic stands from the critical value, on the scale of t; corrected p-values as such."""
     from fastgate.stats.distributions import student_t_isf
 
+    sides = 2 if policy["alternative"] == "two-sided" else 1
+    df = near["df"].fill_null(np.nan).to_numpy()
+    critical = np.asarray(student_t_isf(np.full(df.size, policy["alpha"] / sides), df))
+    towards = near["towards"].fill_null(np.nan).to_numpy()
+    if policy["correction"]["method"] != "none":
+        adjusted = near["pvalue_adjusted"].fill_null(np.nan).to_numpy()
+        size = np.asarray(student_t_isf(adjusted / sides, df))
+        towards = np.where(towards >= 0, size, towards)
+    return pl.Series(np.abs(towards - critical)).fill_nan(None)
+
+
+def _needed(cell: dict[str, Any], policy: dict[str, Any], family: int) -> int | None:
+    """The cases that suffice for a win whatever the rest of the family does."""
+    method, n = policy["correction"]["method"], min(cell["n_candidate"], cell["n_baseline"])
+    alpha = policy["alpha"]
+    if method != "none":
+        # Bonferroni's bound suffices under every method but Benjamini–Yekutieli's, whose sum it takes besides.
+        alpha /= family * (sum(1 / i for i in range(1, family + 1)) if method == "by" else 1)
+    needed = cases_needed(
+        cell["towards"], cell["df"], n, alpha, two_sided=policy["alternative"] == "two-sided"
+    )
+    return n if needed is not None and cell["outcome"] == "win" and needed > n else needed
+
+
+def _baseline(
+    row: dict[str, Any], suites: pl.DataFrame, cells: pl.DataFrame, policy: dict[str, Any], family: int
+) -> dict[str, Any]:
     against = pl.col("baseline").cast(pl.String) == row["baseline"]
     beaten = row["wins"] >= row["required"]
     to_change = row["wins"] - row["required"] + 1 if beaten else row["required"] - row["wins"]
@@ -136,13 +166,10 @@ def _baseline(
         movable, on="suite", maintain_order="left"
     )
     sign = pl.when(pl.col("direction") == "higher").then(1.0).otherwise(-1.0)
-    tail = policy["alpha"] / (2 if policy["alternative"] == "two-sided" else 1)
-    critical = pl.Series(np.asarray(student_t_isf(tail, near["df"].fill_null(np.nan).to_numpy())))
-    near = near.with_columns(towards=sign * pl.col("statistic")).with_columns(
-        distance=(pl.col("towards") - critical.fill_nan(None)).abs()
+    near = near.with_columns(towards=sign * pl.col("statistic"))
+    near = near.with_columns(distance=_distance(near, policy)).sort(
+        "distance", nulls_last=True, maintain_order=True
     )
-    near = near.sort("distance", nulls_last=True, maintain_order=True)
-    two_sided = policy["alternative"] == "two-sided"
     nearest = [
         {
             "suite": cell["suite"],
@@ -153,17 +180,12 @@ def _baseline(
             "delta": cell["delta"],
             "half_width": cell["half_width"],
             "pvalue": cell["pvalue"],
+            "pvalue_adjusted": cell["pvalue_adjusted"],
             "detectable_effect": cell["detectable_effect"],
             "n": min(cell["n_candidate"], cell["n_baseline"]),
             "cases_needed": None
             if cell["statistic"] is None or cell["df"] is None
-            else cases_needed(
-                cell["towards"],
-                cell["df"],
-                min(cell["n_candidate"], cell["n_baseline"]),
-                policy["alpha"],
-                two_sided=two_sided,
-            ),
+            else _needed(cell, policy, family),
         }
         for cell in near.to_dicts()
     ]

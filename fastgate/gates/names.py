@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from fastgate.errors import ArgumentError, DataError
 from fastgate.gates.schema import nearest
@@ -15,9 +16,7 @@ def some(names: Sequence[str]) -> str:
     return ", ".join(names[:10]) + (f", … ({len(names)} in all)" if len(names) > 10 else "")
 
 
-def chosen_candidates(
-    found: Sequence[str], baselines: Sequence[str], wanted: Sequence[str] | str | None, column: str
-) -> list[str]:
+def chosen_candidates(found: Sequence[str], baselines: Sequence[str], wanted: Any, column: str) -> list[str]:
     """The candidates to judge.
 
     Parameters
@@ -26,7 +25,7 @@ def chosen_candidates(
         The builds that may be candidates.
     baselines : sequence of str
         Those that are not.
-    wanted : sequence of str or str, optional
+    wanted : sequence of str or int, or one of them, optional
         What the caller asks for; all that are found unless given.
     column : str
         Where the builds stand, for messages.
@@ -52,8 +51,12 @@ def chosen_candidates(
                 where=f"column {column!r}",
             )
         return list(found)
-    if isinstance(wanted, str):
+    if isinstance(wanted, str) or not isinstance(wanted, Iterable):
         wanted = [wanted]
+    wanted = [str(name) if isinstance(name, int) else name for name in wanted]  # builds numbered by integers
+    for name in wanted:
+        if not isinstance(name, str):
+            raise ArgumentError("a candidate's name is a text", expected="str", received=repr(name))
     known = set(found)
     for name in wanted:
         if name not in known:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
-import tempfile
+import secrets
 from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
@@ -12,14 +13,14 @@ from typing import IO, TYPE_CHECKING, Any, Final
 
 import polars as pl
 
-from fastgate.errors import DataError
+from fastgate.errors import ArgumentError, DataError
 from fastgate.gates import result as benchmark
 from fastgate.gates.result import BenchmarkResult
 from fastgate.gates.safety import result as safety
 from fastgate.gates.safety.result import SafetyResult
 from fastgate.gates.stability import result as stability
 from fastgate.gates.stability.result import StabilityResult
-from fastgate.gates.tables import SCHEMA_VERSION, Result, from_rows, to_dict, typed
+from fastgate.gates.tables import SCHEMA_VERSION, Result, digest, from_rows, to_dict, typed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,16 +43,15 @@ def write_aside(path: Path, write: Callable[[IO[bytes]], object]) -> None:
     DataError
         When the place cannot be written to.
     """
+    aside = path.with_name(f".{path.name[:100]}.{secrets.token_hex(8)}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, aside = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
         try:
-            with os.fdopen(handle, "wb") as file:
+            with aside.open("xb") as file:
                 write(file)
-            os.chmod(aside, 0o666 & ~_umask())
             os.replace(aside, path)
         except BaseException:
-            Path(aside).unlink(missing_ok=True)
+            aside.unlink(missing_ok=True)
             raise
     except OSError as error:
         raise DataError(
@@ -60,12 +60,6 @@ def write_aside(path: Path, write: Callable[[IO[bytes]], object]) -> None:
             received=error.strerror or str(error),
             where=str(path),
         ) from None
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def to_json(data: Mapping[str, Any]) -> bytes:
@@ -87,19 +81,28 @@ def save(result: Result, path: str | PathLike[str]) -> None:
             where=str(path),
         )
     kind = "arrow" if path.suffix == ".arrow" else "parquet"
+    # Without its manifest a folder is no result: `load` refuses what an interruption leaves behind.
+    (path / MANIFEST).unlink(missing_ok=True)
+    tables = {}
     for name, frame in result.tables.items():
-        write = frame.write_ipc if kind == "arrow" else frame.write_parquet
-        write_aside(path / f"{name}.{kind}", write)
+        file = path / f"{name}.{kind}"
+        write_aside(file, frame.write_ipc if kind == "arrow" else frame.write_parquet)
+        tables[name] = {"file": file.name, "sha256": _file_digest(file)}
     head = {
         "schema_version": SCHEMA_VERSION,
         "gate": result.gate,
         "verdict": result.verdict,
         "policy": result.policy,
         "evidence": result.evidence,
-        "tables": {name: f"{name}.{kind}" for name in result.tables},
+        "tables": tables,
     }
-    # Last: a folder without it was interrupted, and `load` says so.
+    head["sha256"] = digest(head)
     write_aside(path / MANIFEST, lambda file: file.write(to_json(head)))
+
+
+def _file_digest(file: Path) -> str:
+    with file.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()
 
 
 def load(path: str | PathLike[str]) -> BenchmarkResult | SafetyResult | StabilityResult:
@@ -118,8 +121,11 @@ def load(path: str | PathLike[str]) -> BenchmarkResult | SafetyResult | Stabilit
     Raises
     ------
     DataError
-        When there is nothing, it is no result, or it was written by a newer fastgate.
+        When there is nothing, it is no result, it was changed since it was saved, or another version of the
+        format.
     """
+    if not isinstance(path, str | PathLike):
+        raise ArgumentError("a saved result is read from a path", expected="str or path", received=repr(path))
     path = Path(path)
     file = path / MANIFEST if path.is_dir() else path
     try:
@@ -131,24 +137,26 @@ def load(path: str | PathLike[str]) -> BenchmarkResult | SafetyResult | Stabilit
             received="a folder without result.json (an interrupted run?)" if path.is_dir() else "nothing",
             where=str(path),
         ) from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise _no_result(path, f"{type(error).__name__}: {error}") from None
-    if not isinstance(data, dict) or data.get("gate") not in _RESULTS or "schema_version" not in data:
+    if not isinstance(data, dict) or not isinstance(data.get("gate"), str) or data["gate"] not in _RESULTS:
         raise _no_result(path, "other JSON")
-    if data["schema_version"] != SCHEMA_VERSION:
+    if data.get("schema_version") != SCHEMA_VERSION:
         raise DataError(
             "the result has another format",
             expected=f"schema_version {SCHEMA_VERSION}",
-            received=str(data["schema_version"]),
+            received=str(data.get("schema_version")),
             where=str(path),
             hint="read it with the fastgate that wrote it, or judge the samples again",
         )
+    if digest(data) != data.get("sha256"):
+        raise _changed(path)
     kind, columns = _RESULTS[data["gate"]]
     try:
         tables = {
             name: from_rows(columns[name], data[name])
             if path.is_file()
-            else typed(columns[name], _stored(path / data["tables"][name]))
+            else typed(columns[name], _stored(path, **data["tables"][name]))
             for name in columns
         }
         result: BenchmarkResult | SafetyResult | StabilityResult = kind(
@@ -168,5 +176,18 @@ def _no_result(path: Path, received: str) -> DataError:
     )
 
 
-def _stored(file: Path) -> pl.DataFrame:
-    return pl.read_ipc(file) if file.suffix == ".arrow" else pl.read_parquet(file)
+def _changed(path: Path) -> DataError:
+    return DataError(
+        "the result was changed since it was saved, so nothing in it can be relied on",
+        expected="the content as fastgate wrote it",
+        received="content with another SHA-256",
+        where=str(path),
+        hint="judge the samples again and save the result",
+    )
+
+
+def _stored(folder: Path, file: str, sha256: str) -> pl.DataFrame:
+    path = folder / Path(file).name
+    if _file_digest(path) != sha256:
+        raise _changed(path)
+    return pl.read_ipc(path) if path.suffix == ".arrow" else pl.read_parquet(path)

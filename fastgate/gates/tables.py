@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from typing import Any, Final, Protocol
 
+import msgspec
 import polars as pl
 
-__all__ = ["SCHEMA_VERSION", "Result", "from_rows", "to_dict", "typed", "verdict_of"]
+__all__ = ["SCHEMA_VERSION", "Result", "digest", "from_rows", "to_dict", "typed", "verdict_of"]
 
 SCHEMA_VERSION: Final = 1
 
@@ -50,9 +52,16 @@ def verdict_of(verdicts: pl.DataFrame, candidate: str) -> str:
     return str(found["verdict"][0])
 
 
+def digest(data: Mapping[str, Any]) -> str:
+    """SHA-256 of plain data, its own entry ``sha256`` aside: whatever was changed since it was saved changes it."""
+    return hashlib.sha256(
+        msgspec.json.encode({key: data[key] for key in data if key != "sha256"})
+    ).hexdigest()
+
+
 def to_dict(result: Result) -> dict[str, Any]:
-    """A whole result as plain data without NaN or infinity."""
-    return {
+    """A whole result as plain data without NaN or infinity, with its digest."""
+    data = {
         "schema_version": SCHEMA_VERSION,
         "gate": result.gate,
         "verdict": result.verdict,
@@ -60,6 +69,7 @@ def to_dict(result: Result) -> dict[str, Any]:
         "evidence": result.evidence,
         **{name: frame.to_dicts() for name, frame in result.tables.items()},
     }
+    return {**data, "sha256": digest(data)}
 
 
 def from_rows(columns: Mapping[str, Any], rows: list[dict[str, Any]]) -> pl.DataFrame:

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 from numba import types
 
-from fastgate.jit import device, kernel, reduction
+from fastgate.jit import device, kernel
 from fastgate.kernels.bootstrap_codes import BCA, DRAWN, MEAN, QUANTILE, RATIO, STD, STUDENTISED, TRIMMED
 from fastgate.kernels.bootstrap_jackknife import cell_acceleration, point_estimate
 from fastgate.kernels.bootstrap_limits import tail_limits
@@ -23,11 +23,13 @@ from fastgate.kernels.order_statistics import interpolated, sort, type7_pair
 from fastgate.kernels.records import Codes, Floats, Integers
 from fastgate.kernels.rng import PAIRED_SIZE, Keys, U, cell_stream, draw_indices, draw_pairs, replicate_stream
 from fastgate.kernels.status import OK, UNBOUNDED, ZERO_DENOMINATOR
-from fastgate.kernels.types import B, F
+from fastgate.kernels.types import B
 
 __all__ = ["resampled_limits"]
 
 _EPS: Final = 2.220446049250313e-16
+# Where a sum of squares loses this much to the square of the sum, it is taken again about the mean.
+_CANCELLED: Final = 1e-9
 _U: Final = types.Array(types.uint64, 1, "C", readonly=True)
 
 
@@ -80,24 +82,6 @@ def _sum_and_squares(values: Floats, indices: Keys) -> tuple[float, float]:
         total += x
         squares += x * x
     return total + total2, squares + squares2
-
-
-@reduction(types.UniTuple(types.float64, 5)(F, F, _U))
-def _joint_sums(a: Floats, b: Floats, indices: Keys) -> tuple[float, float, float, float, float]:
-    sum_a = 0.0
-    sum_b = 0.0
-    square_a = 0.0
-    square_b = 0.0
-    product = 0.0
-    for j in range(indices.size):
-        x = a[indices[j]]
-        y = b[indices[j]]
-        sum_a += x
-        sum_b += y
-        square_a += x * x
-        square_b += y * y
-        product += x * y
-    return sum_a, sum_b, square_a, square_b, product
 
 
 @device
@@ -163,11 +147,38 @@ def _deviation(total: float, squares: float, n: int) -> float:
 
 
 @device
-def _squared_error(total: float, squares: float, n: int, largest: float) -> float:
-    """The squared standard error of a resample's mean; 0 where its values are equal to rounding."""
+def _squared_error(values: Floats, indices: Keys, total: float, squares: float) -> float:
+    """The squared standard error of the mean of a resample, from its sums; 0 where its values are all equal."""
+    n = indices.size
     rest = squares - total * total / n
-    if rest <= 64.0 * _EPS * n * largest * largest * 1e-3:
+    if rest <= _CANCELLED * squares:
+        rest = 0.0
+        equal = True
+        for j in range(n):
+            value = values[indices[j]]
+            equal = equal and value == values[indices[0]]
+            rest += (value - total / n) ** 2
+        if equal:
+            return 0.0
+    return rest / (n - 1.0) / n
+
+
+@device
+def _joint_squared_error(a: Floats, b: Floats, indices: Keys, rate: float) -> float:
+    """The same for a − rate·b of pairs, in two passes."""
+    n = indices.size
+    mean = 0.0
+    equal = True
+    for j in range(n):
+        value = a[indices[j]] - rate * b[indices[j]]
+        mean += value
+        equal = equal and a[indices[j]] == a[indices[0]] and b[indices[j]] == b[indices[0]]
+    if equal:
         return 0.0
+    mean /= n
+    rest = 0.0
+    for j in range(n):
+        rest += (a[indices[j]] - rate * b[indices[j]] - mean) ** 2
     return rest / (n - 1.0) / n
 
 
@@ -292,12 +303,11 @@ def resampled_limits(
             if two and not joint:
                 draw_indices(replicate_stream(stream_b, r), m, indices_b)
             if ratio:
+                total_a, square_a = _sum_and_squares(one, indices_a)
                 if joint:
-                    total_a, total_b, square_a, square_b, product = _joint_sums(one, other, indices_a)
+                    total_b, square_b = _sum_and_squares(other, indices_a)
                 else:
-                    total_a, square_a = _sum_and_squares(one, indices_a)
                     total_b, square_b = _sum_and_squares(other, indices_b)
-                    product = 0.0
                 above = centre_a + total_a / n
                 under = centre_b + total_b / m
                 if under * theta_b <= 0.0:
@@ -308,21 +318,19 @@ def resampled_limits(
                 if method == STUDENTISED:
                     rate = above / under
                     if joint:
-                        total = total_a - rate * total_b
-                        squares = square_a - 2.0 * rate * product + rate * rate * square_b
-                        variance = _squared_error(total, squares, n, largest_a + abs(rate) * largest_b)
+                        variance = _joint_squared_error(one, other, indices_a, rate)
                     else:
-                        variance = _squared_error(total_a, square_a, n, largest_a)
-                        variance += rate * rate * _squared_error(total_b, square_b, m, largest_b)
+                        variance = _squared_error(one, indices_a, total_a, square_a)
+                        variance += rate * rate * _squared_error(other, indices_b, total_b, square_b)
                     change = _studentised(change, variance / (under * under), tolerance)
             elif method == STUDENTISED:
                 total_a, square_a = _sum_and_squares(one, indices_a)
                 change = total_a / n
-                variance = _squared_error(total_a, square_a, n, largest_a)
+                variance = _squared_error(one, indices_a, total_a, square_a)
                 if two:
                     total_b, square_b = _sum_and_squares(other, indices_b)
                     change -= total_b / m
-                    variance += _squared_error(total_b, square_b, m, largest_b)
+                    variance += _squared_error(other, indices_b, total_b, square_b)
                 change = _studentised(change, variance, tolerance)
             else:
                 if statistic == MEAN:
@@ -351,17 +359,13 @@ def resampled_limits(
             if status[c] == OK:
                 status[c] = outcome
             continue
-        # The error by which the estimate is studentised, as in the resamples.
+        # The error by which the estimate is studentised; the values are centred.
         if joint:
-            variance = _squared_error(
-                0.0, np.sum((one - theta * other) ** 2), n, largest_a + abs(theta) * largest_b
-            )
+            variance = np.sum((one - theta * other) ** 2) / (n - 1.0) / n
         else:
-            variance = _squared_error(0.0, np.sum(one * one), n, largest_a)
+            variance = np.sum(one * one) / (n - 1.0) / n
             if two:
-                variance += (theta * theta if ratio else 1.0) * _squared_error(
-                    0.0, np.sum(other * other), m, largest_b
-                )
+                variance += (theta * theta if ratio else 1.0) * np.sum(other * other) / (m - 1.0) / m
         sd = math.sqrt(variance) / (abs(theta_b) if ratio else 1.0)
         below, above = type7_pair(draws, 0.5 * alpha, 1.0 - 0.5 * alpha)
         error[c] = sd

@@ -125,9 +125,9 @@ def compare_runs(
         Under FIRST_FAILURE the trials that a case without a failure has.
     rule, trial_sets : int64
         SAME_TRIALS, FIRST_FAILURE or ANY_TRIALS.
-    tallies : int64, shape (n, N_TALLIES), written
+    tallies : int64, shape (N_TALLIES, n), written
         Under SHARE and EACH a case has REGRESSED or FIXED if its share of passes fell or rose.
-    sums : float64, shape (n, N_SUMS), written
+    sums : float64, shape (N_SUMS, n), written
     """
     by_share = rule in (SHARE, EACH)
     for i in range(start, stop):
@@ -139,8 +139,8 @@ def compare_runs(
         errors_a = errors[plane_offsets[run_a] : plane_offsets[run_a + 1]]
         passed_b = passed[plane_offsets[run_b] : plane_offsets[run_b + 1]]
         errors_b = errors[plane_offsets[run_b] : plane_offsets[run_b + 1]]
-        counts = tallies[i]
-        totals = sums[i]
+        counts = tallies[:, i]
+        totals = sums[:, i]
         counts[:] = 0
         totals[:] = 0.0
         if trial_bits == 0 and list_a == list_b:

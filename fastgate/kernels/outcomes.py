@@ -182,14 +182,14 @@ def total_runs(
     trial_bits : int64
     rule : int64
         ALL, MAJORITY, FIRST, SHARE or EACH.
-    totals : int64, shape (n_runs, N_TOTALS), written
+    totals : int64, shape (N_TOTALS, n_runs), written
     """
     for run in range(start, stop):
         number = run_lists[run]
         keys = list_keys[list_offsets[number] : list_offsets[number + 1]]
         good = passed[plane_offsets[run] : plane_offsets[run + 1]]
         bad = errors[plane_offsets[run] : plane_offsets[run + 1]]
-        row = totals[run]
+        row = totals[:, run]
         row[:] = 0
         for i in range(good.size):
             row[PASSES] += ones(good[i])

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 from xml.sax.saxutils import escape, quoteattr
 
-__all__ = ["Case", "Suite", "junit_xml"]
+from fastgate.gates.verdict import VERDICTS, worst
+
+if TYPE_CHECKING:
+    from fastgate.reports.overview import Judged
+
+__all__ = ["Case", "Suite", "junit_xml", "stated_properties", "together"]
 
 # XML 1.0 has no way to write these, not even as references.
 _FORBIDDEN: Final = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -68,6 +73,25 @@ def junit_xml(title: str, suites: Sequence[Suite], properties: Iterable[tuple[st
         lines.append(" </testsuite>\n")
     lines.append("</testsuites>\n")
     return "".join(lines).encode()
+
+
+def stated_properties(result: Judged) -> list[tuple[str, str]]:
+    """What a result's verdicts rest on: fastgate, policy, input."""
+    evidence, policy = result.evidence, result.policy
+    return [
+        ("fastgate", evidence["fastgate"]),
+        ("policy", policy["name"]),
+        ("policy_hash", evidence["policy_hash"]),
+        ("tenant", policy["tenant"] or ""),
+        ("input_fingerprint", str(evidence["input"]["fingerprint"])),
+    ]
+
+
+def together(name: str, verdict: str, cases: Sequence[Case], reasons: Sequence[str]) -> Case:
+    """A last case that fails only where the verdict of all together is worse than that of each case."""
+    if VERDICTS.index(verdict) <= VERDICTS.index(worst(case.verdict for case in cases)):
+        verdict = "pass"
+    return Case(name, verdict, "; ".join(reasons) if verdict != "pass" else "", "\n".join(reasons))
 
 
 def _counts(cases: Sequence[Case]) -> str:

@@ -11,6 +11,8 @@ from fastgate.errors import ArgumentError
 
 if TYPE_CHECKING:
     from fastgate.gates.result import BenchmarkResult
+    from fastgate.gates.safety.result import SafetyResult
+    from fastgate.gates.stability.result import StabilityResult
 
 __all__ = ["FORMATS", "Output", "check_outputs", "loadable", "write_output"]
 
@@ -101,7 +103,7 @@ def loadable(outputs: Sequence[Output]) -> str | None:
     return next((str(output.path) for output in outputs if output.ending in _LOADABLE), None)
 
 
-def write_output(result: BenchmarkResult, output: Output) -> None:
+def write_output(result: BenchmarkResult | SafetyResult | StabilityResult, output: Output) -> None:
     """Write one output aside and rename it.
 
     Raises
@@ -114,12 +116,12 @@ def write_output(result: BenchmarkResult, output: Output) -> None:
     if output.ending in _LOADABLE:
         result.save(output.path)
     elif output.ending == ".md":
-        from fastgate.reports.benchmark.markdown import markdown
+        from fastgate.reports.gates import markdown
 
         text = markdown(result)
         write_aside(output.path, lambda file: file.write(text.encode()))
     else:
-        from fastgate.reports.benchmark.junit import junit
+        from fastgate.reports.gates import junit
 
         data = junit(result)
         write_aside(output.path, lambda file: file.write(data))

@@ -14,6 +14,7 @@ __all__ = [
     "method_in_words",
     "name",
     "number",
+    "percent",
     "plural",
     "printable",
     "pvalue",
@@ -43,10 +44,24 @@ _SHORT: Final = {
     "too_few_wins": "too few wins",
     "lost_suite": "suite lost",
     "no_previous_result": "not in previous",
+    "missing_manifest": "no manifest",
+    "mixed_manifest": "mixed conditions",
+    "missing_field": "field not stated",
+    "differing_field": "conditions differ",
+    "unpaired_trials": "other trials",
+    "too_many_errors": "too many errors",
+    "no_noise_floor": "no noise floor",
+    "no_primary": "no primary run",
+    "duplicate_probe": "probe twice",
+    "self_comparison": "compared with itself",
+    "agreement_drop": "agreement fell",
+    "no_previous_agreement": "kind not in previous",
 }
 
 # One character for one, so that tables keep their shape on a terminal without Unicode.
-_ASCII: Final = str.maketrans({"↑": "^", "↓": "v", "±": "~", "─": "-"})
+_ASCII: Final = str.maketrans(
+    {"↑": "^", "↓": "v", "±": "~", "─": "-", "√": "r", "·": "*", "≥": ">", "≤": "<"}
+)
 
 
 def number(value: float | None, digits: int = 4) -> str:
@@ -67,6 +82,17 @@ def number(value: float | None, digits: int = 4) -> str:
 def _short_exponent(text: str) -> str:
     mantissa, _, exponent = text.partition("e")
     return f"{mantissa}e{int(exponent)}" if exponent else mantissa
+
+
+def percent(share: float | None, digits: int = 4) -> str:
+    """A share as a percentage.
+
+    Examples
+    --------
+    >>> percent(0.91666), percent(1.0), percent(None)
+    ('91.67 %', '100 %', 'n/a')
+    """
+    return MISSING if share is None or not math.isfinite(share) else f"{number(100 * share, digits)} %"
 
 
 def signed(value: float | None, digits: int = 3) -> str:

@@ -158,7 +158,7 @@ def bootstrap(
 
     Cost per cell of 100 values on one thread: saddlepoint 2 µs, exact quantile 4 µs, grades 5 µs, resampled
     mean 0.25 ms at 9 999 resamples; difference of 95th percentiles 0.2 ms; ten different values, by
-    multisets, some 5 ms. Memory beside the cells: one cell's draws a thread (`shared`: 50 MB). The same bits
+    multisets, some 5 ms. Memory beside the cells: one cell's draws a thread (`shared`: some 100 MB). The same bits
     for any number of threads, and any order or partition of the cells; without pairs and `shared`, resampled
     limits do not depend on the order of the values either.
 

@@ -49,8 +49,9 @@ def _evaluate(
             hint="add an axis of length 1 where they differ, as in t[:, None]",
         ) from None
     out = np.empty(left.size)
-    arguments = (np.ascontiguousarray(array).reshape(-1) for array in (left, right))
-    threads.run(kernel, out.size, *arguments, out, work=work)
+    # A broadcast view of one element counts as contiguous, yet numpy warns when its flags are read.
+    arguments = (array.copy() if array.size == 1 else np.ascontiguousarray(array) for array in (left, right))
+    threads.run(kernel, out.size, *(array.reshape(-1) for array in arguments), out, work=work)
     return out.reshape(left.shape) if left.ndim else float(out[0])
 
 

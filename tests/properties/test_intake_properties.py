@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from fastgate.errors import DataError, FastgateError
 from fastgate.frames import Samples, codes, pack, read_frame, read_samples
 
-INTAKE = settings(deadline=None, max_examples=1000, suppress_health_check=[HealthCheck.too_slow])
+INTAKE = settings(deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
 
 NAMES = st.one_of(
     st.sampled_from(

@@ -92,8 +92,9 @@ def test_saddlepoint_is_no_worse_than_the_table(n: int, method: str) -> None:
     assert len(within) >= 0.6 * sum(map(len, errors.values()))
     for median, (shape, of_shape) in zip(MEDIANS.get((method, n), ()), errors.items(), strict=False):
         rooted = [error for error, status in of_shape if status != "no_root"]
-        # The grid's own steps are up to 0.001 % of the width; medians of 40 scatter by a tenth or two.
-        assert np.median(rooted) <= 1.25 * median + 0.001, shape
+        # The grid's own steps are up to 0.001 % of the width. Errors spread over decades (log sd 1.3): a median of 40
+        # has a relative standard error of 1.25 · 1.3/√40 = 26 %, here taken twice and a half.
+        assert np.median(rooted) <= 1.65 * median + 0.001, shape
 
 
 @pytest.mark.parametrize("n", [20, 100])

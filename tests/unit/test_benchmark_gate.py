@@ -148,6 +148,15 @@ class TestRule:
         worse = fastgate.benchmark_gate(runs(suites_won(lost=(0,))), policy(alternative="one-sided"))
         assert cell(worse, "new", "s0")["outcome"] == "loss"
 
+    def test_a_correction_leaves_guards_and_shown_kpis_their_own_p(self) -> None:
+        cells = suites_won(*range(8))
+        for i, s in enumerate(SUITES):
+            cells["old", s, "cost"], cells["new", s, "cost"] = sample(5.0, seed=i), sample(1.0, seed=40 + i)
+        kpis = {"score": {"direction": "higher"}, "cost": {"direction": "lower"}}
+        rule = policy(kpis=kpis, suite_defaults={"decided_by": "score"}, correction={"method": "holm"})
+        result = fastgate.benchmark_gate(runs(cells), rule)
+        assert cell(result, "new", "s0", "cost")["outcome"] == "win"
+
     @pytest.mark.parametrize("family", ["candidate", "sweep"])
     @pytest.mark.parametrize("method", ["holm", "hochberg", "bonferroni", "bh", "by"])
     def test_correction_decides_and_is_of_its_family(self, method: str, family: str) -> None:
@@ -389,6 +398,14 @@ class TestFaults:
         equal = fastgate.benchmark_gate(runs(cells), policy(zero_variance="decide"))
         assert cell(equal, "new", "s0")["outcome"] == "tie"
 
+    def test_a_difference_beyond_float64_is_a_fault(self) -> None:
+        cells = suites_won(*range(8))
+        cells["new", "s0", "score"] = [1.7e308, 1.6e308] * 5
+        cells["old", "s0", "score"] = [-1.7e308, -1.6e308] * 5
+        result = fastgate.benchmark_gate(runs(cells), policy())
+        assert cell(result, "new", "s0")["reasons"] == ["nonfinite"]
+        assert result["new"] == "block"
+
     def test_precision_loss(self) -> None:
         cells = suites_won(*range(8))
         cells["old", "s0", "score"] = [1e16 + 2 * (i % 2) for i in range(10)]
@@ -513,13 +530,30 @@ class TestCalls:
         moments = data.group_by("build", "suite", "kpi").agg(
             n=value.count(), mean=value.mean(), variance=value.var(), min=value.min(), max=value.max()
         )
-        wanted = fastgate.benchmark_gate(data, policy())
-        result = fastgate.benchmark_gate(moments, policy())
+        unchecked = policy(require_same_cases=False)
+        wanted = fastgate.benchmark_gate(data, unchecked)
+        result = fastgate.benchmark_gate(moments, unchecked)
         assert result.verdicts.equals(wanted.verdicts)
         assert np.allclose(result.cells["pvalue"], wanted.cells["pvalue"], rtol=1e-9)
         assert result.cells["paired_pvalue"].null_count() == result.cells.height
-        paired = fastgate.benchmark_gate(moments, policy(test="paired"))
-        assert paired.verdicts["reasons"].to_list() == [["unpaired_cases", "too_few_wins"]]
+        for rule in (policy(), policy(test="paired", require_same_cases=False)):
+            with pytest.raises(DataError, match="do not say which cases"):
+                fastgate.benchmark_gate(moments, rule)
+
+    def test_kpis_that_only_another_suite_names(self) -> None:
+        cells = suites_won(*range(8)) | {(b, "s0", "cost"): sample(1.0) for b in ("new", "old")}
+        kpis = {"score": {"direction": "higher"}, "cost": {"direction": "lower"}}
+        suites = {s: {"kpis": ["score"]} for s in SUITES}
+        with pytest.raises(DataError, match="does not name"):
+            fastgate.benchmark_gate(runs(cells), policy(kpis=kpis, suites=suites))
+        suites["s0"] = {"kpis": ["score", "cost"], "decided_by": "score"}
+        assert fastgate.benchmark_gate(runs(cells), policy(kpis=kpis, suites=suites))["new"] == "pass"
+
+    def test_integers_name_builds(self) -> None:
+        data = runs(suites_won(*range(8), build="7"))
+        assert list(fastgate.benchmark_gate(data, policy(), candidates=[7])) == ["7"]  # type: ignore[list-item]
+        with pytest.raises(ArgumentError, match="is a text"):
+            fastgate.benchmark_gate(data, policy(), candidates=[None])  # type: ignore[list-item]
 
 
 class TestResult:
@@ -582,6 +616,17 @@ class TestExplanation:
         assert all(row["cases_needed"] > 10 for row in against["nearest"])
         with pytest.raises(ArgumentError, match="no candidate"):
             result.explain("nwe")
+
+    @pytest.mark.parametrize("method", ["bonferroni", "holm", "hochberg", "bh", "by"])
+    def test_the_cases_that_suffice_under_a_correction(self, method: str) -> None:
+        cells = {("old", s, "score"): sample(10.0, seed=i) for i, s in enumerate(SUITES)}
+        cells |= {("new", s, "score"): sample(10.7 + i / 20, seed=50 + i) for i, s in enumerate(SUITES)}
+        rule = policy(correction={"method": method}, min_suite_wins=8)
+        told = fastgate.benchmark_gate(runs(cells), rule).explain("new")["baselines"][0]
+        adjusted = [row["pvalue_adjusted"] for row in told["nearest"]]
+        assert adjusted == sorted(adjusted)
+        for row in told["nearest"]:
+            assert row["cases_needed"] > row["n"]
 
     def test_the_cases_that_would_have_sufficed(self) -> None:
         from fastgate.gates.explanation import cases_needed

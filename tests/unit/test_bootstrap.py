@@ -185,6 +185,18 @@ def test_studentised_resampling_agrees_with_plain_numpy(paired: bool) -> None:
     assert np.abs(expected - [result.ci_low, result.ci_high]).max() < 0.02 * 2.0 * result.half_width
 
 
+def test_resamples_without_variance_are_infinite() -> None:
+    # P(all draws equal 0.1) = (28/30)³⁰ = 13 %: the lower tail of t* is infinite, and the upper limit with it.
+    values = [0.1] * 28 + [0.7, 1.9]
+    for other, paired in ((None, False), ([0.3] * 28 + [0.3, 0.3], True)):
+        result = bootstrap(values, other, paired=paired, method="studentised", engine="resample")
+        assert result.status == "unbounded"
+        assert result.ci_high == math.inf
+        assert math.isfinite(result.ci_low)
+    ratio = bootstrap(values, [2.0] * 30, paired=True, statistic="ratio_of_means", method="studentised")
+    assert (ratio.status, ratio.ci_high) == ("unbounded", math.inf)
+
+
 @pytest.mark.parametrize("method", ["percentile", "bca", "studentised"])
 @pytest.mark.parametrize("paired", [False, True])
 def test_ratio_agrees_with_scipy(method: str, paired: bool) -> None:

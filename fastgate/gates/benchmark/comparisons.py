@@ -12,7 +12,7 @@ import polars as pl
 from fastgate.cells import Cells
 from fastgate.gates import reasons
 from fastgate.gates.verdict import STATUSES, Direction, Role, named
-from fastgate.kernels.status import NONFINITE
+from fastgate.kernels.status import NONFINITE, OK
 
 if TYPE_CHECKING:
     from fastgate.frames.samples import Samples
@@ -161,6 +161,8 @@ def compare(samples: Samples, rules: BenchmarkRules, candidates: Sequence[str]) 
     status = np.where(missing, STATUSES.index("missing_cell"), test.status).astype(np.uint8)
     names = _key_columns(table, candidates, rules.baselines)
     mean = mean_arrays(moments)
+    with np.errstate(invalid="ignore", over="ignore"):
+        half_width = test.ci_high / 2 - test.ci_low / 2
     return pl.DataFrame(
         {
             **names,
@@ -173,7 +175,7 @@ def compare(samples: Samples, rules: BenchmarkRules, candidates: Sequence[str]) 
             "delta": test.delta,
             "ci_low": test.ci_low,
             "ci_high": test.ci_high,
-            "half_width": (test.ci_high - test.ci_low) / 2,
+            "half_width": half_width,
             "standard_error": test.standard_error,
             "statistic": test.statistic,
             "df": test.df,
@@ -185,7 +187,7 @@ def compare(samples: Samples, rules: BenchmarkRules, candidates: Sequence[str]) 
             "hedges_g": test.hedges_g,
             "cohens_dz": paired.cohens_dz,
             "status": named(STATUSES, status),
-            "faults": _faults(sides, aligned, paired, rules, names["min_cases"].to_numpy()),
+            "faults": _faults(sides, aligned, test, paired, rules, names["min_cases"].to_numpy()),
         }
     )
 
@@ -216,12 +218,9 @@ def _key_columns(
     }
 
 
-def _per_cell(samples: Samples, column: str) -> npt.NDArray[Any] | None:
-    """A column of the index by cell number; None where it is unknown. Both cells of a pair have the same cases."""
-    figures = samples.index[column]
-    if figures.null_count() and figures.null_count() == figures.len():
-        return None
-    array = figures.fill_null(0).to_numpy()
+def _per_cell(samples: Samples, column: str) -> npt.NDArray[Any]:
+    """A column of the index by cell number. Both cells of a pair have the same cases."""
+    array = samples.index[column].fill_null(0).to_numpy()
     return np.concatenate([array] * len(samples.parts)) if len(samples.parts) > 1 else array
 
 
@@ -230,11 +229,14 @@ def _aligned(sides: _Sides) -> Flags:
     samples = sides.samples
     total = sides.moments.n + sides.moments.n_missing
     same_size = (_of(total, sides.candidate) == _of(total, sides.baseline)) & ~sides.missing
+    if samples.shape == "pairs":
+        # The two lists of a row belong together, whether their cases have ids or not.
+        return np.asarray(same_size)
     fingerprint = _per_cell(samples, "case_fingerprint")
-    if fingerprint is None:
-        # Without case ids only the two lists of one row are known to belong together.
-        return np.asarray(same_size & (samples.shape == "pairs"))
-    return np.asarray(same_size & (_of(fingerprint, sides.candidate) == _of(fingerprint, sides.baseline)))
+    known = samples.index["case_fingerprint"].is_not_null().to_numpy()
+    both_known = _of(known, sides.candidate) & _of(known, sides.baseline)
+    same = _of(fingerprint, sides.candidate) == _of(fingerprint, sides.baseline)
+    return np.asarray(same_size & both_known & same)
 
 
 def _paired(sides: _Sides, aligned: Flags, rules: BenchmarkRules) -> PairedArrays:
@@ -261,7 +263,12 @@ def _paired(sides: _Sides, aligned: Flags, rules: BenchmarkRules) -> PairedArray
 
 
 def _faults(
-    sides: _Sides, aligned: Flags, paired: PairedArrays, rules: BenchmarkRules, min_cases: Integers
+    sides: _Sides,
+    aligned: Flags,
+    test: WelchArrays | PairedArrays,
+    paired: PairedArrays,
+    rules: BenchmarkRules,
+    min_cases: Integers,
 ) -> npt.NDArray[np.uint32]:
     """The faults of each comparison, as a mask of reasons."""
     moments = sides.moments
@@ -278,23 +285,17 @@ def _faults(
         lost = moments.n_missing / np.maximum(total, 1)
         share = np.maximum(_of(lost, sides.candidate), _of(lost, sides.baseline))
         smaller = np.minimum(_of(moments.n, sides.candidate), _of(moments.n, sides.baseline))
-    fingerprint = _per_cell(sides.samples, "case_fingerprint")
-    verifiable = fingerprint is not None or rules.test == "paired"
-    if rules.require_same_cases and verifiable:
-        unpaired = ~aligned
-    elif rules.require_same_cases:
-        # Nobody can tell which cases they are; a different number of them is still a different set.
-        unpaired = _of(total, sides.candidate) != _of(total, sides.baseline)
-    else:
-        # Welch's test needs no pairs; the paired test takes the cases in common, which case ids must tell.
-        unpaired = ~aligned & (rules.test == "paired" and sides.samples.cases is None)
-    duplicates = _per_cell(sides.samples, "n_duplicates")
-    assert duplicates is not None
+    duplicated = either(_per_cell(sides.samples, "n_duplicates") > 0)
+    # A repeated case makes any two sets differ: it is named alone. Without `require_same_cases` Welch's test
+    # takes all values, and the paired test the cases in common.
+    unpaired = ~aligned & ~duplicated & rules.require_same_cases
     nonfinite = either(moments.status == NONFINITE)
+    # Values near the largest float64 are finite, and their difference is not.
+    nonfinite |= present & (test.status == OK) & ~np.isfinite(test.delta)
     countable = present & ~nonfinite & ~unpaired
     found = {
         "missing_cell": sides.missing,
-        "duplicate_case": either(duplicates > 0),
+        "duplicate_case": duplicated,
         "unpaired_cases": present & unpaired,
         "missing_values": present & (share > rules.max_missing_share),
         "nonfinite": nonfinite,

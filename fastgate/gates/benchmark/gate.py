@@ -69,7 +69,8 @@ def benchmark_gate(
     ------
     DataError
         When the samples cannot be read as one of the shapes, or lack a baseline, suite or KPI of the policy
-        altogether, or hold one that the policy does not name while it says ``unlisted = "error"``.
+        altogether, hold one that the policy does not name while it says ``unlisted = "error"``, or do not say
+        which cases they hold while the policy requires the same ones.
     PolicyError
         When the policy is not valid, the tenant unknown, or `previous` was judged by another policy.
     ArgumentError
@@ -94,6 +95,7 @@ def benchmark_gate(
     if not isinstance(samples, Samples):
         samples = read_samples(samples, columns=columns, shape=shape, trials=rules.trials)
     ignored = _check_names(samples, rules)
+    _check_cases(samples, rules)
     judged = _candidates(samples, rules, candidates)
     before: Previous | None = None
     if previous is not None:
@@ -155,8 +157,8 @@ def _check_names(samples: Samples, rules: BenchmarkRules) -> dict[str, list[str]
                     else "correct the policy or the samples",
                 )
     ignored = {
-        plural: [name for name in _names(samples, column) if name not in set(wanted)]
-        for plural, column, wanted in (("suites", "suite", rules.suites), ("kpis", "kpi", kpis))
+        "suites": [name for name in _names(samples, "suite") if name not in rules.suites],
+        "kpis": _unlisted_kpis(samples, rules, kpis),
     }
     ignored = {plural: names for plural, names in ignored.items() if names}
     if ignored and rules.unlisted == "error":
@@ -168,6 +170,30 @@ def _check_names(samples: Samples, rules: BenchmarkRules) -> dict[str, list[str]
             hint='name them in the policy, or state unlisted = "ignore" there',
         )
     return ignored
+
+
+def _unlisted_kpis(samples: Samples, rules: BenchmarkRules, kpis: Sequence[str]) -> list[str]:
+    """KPIs that the data have for a suite of the policy which does not name them there."""
+    measured = samples.index.select(pl.col("suite", "kpi").cast(pl.String)).unique().sort("kpi", "suite")
+    names: dict[str, None] = {}
+    for suite, kpi in measured.iter_rows():
+        if suite in rules.suites and kpi not in rules.suites[suite].kpis:
+            names[f"{kpi} (suite {suite})" if kpi in kpis else kpi] = None
+    return list(names)
+
+
+def _check_cases(samples: Samples, rules: BenchmarkRules) -> None:
+    """Refuse samples of which nobody can tell whether both sides ran the same cases, where that matters."""
+    matters = rules.require_same_cases or rules.test == "paired"
+    if not matters or samples.shape == "pairs" or samples.index["case_fingerprint"].null_count() == 0:
+        return
+    raise DataError(
+        "the samples do not say which cases they hold, so nobody can tell whether both sides ran the same",
+        expected="a case id for every value (a column 'case' or 'cases'), or with moments a 'case_fingerprint'",
+        received=f"{samples.index['case_fingerprint'].null_count()} cells without",
+        hint="give the case ids"
+        + ("" if rules.test == "paired" else ", or state require_same_cases = false in the policy"),
+    )
 
 
 def _candidates(samples: Samples, rules: BenchmarkRules, wanted: Sequence[str] | None) -> list[str]:

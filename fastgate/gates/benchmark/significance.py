@@ -52,6 +52,7 @@ def with_significance(cells: pl.DataFrame, rules: BenchmarkRules) -> pl.DataFram
     families = 1 if rules.correction.family == "sweep" else cells["candidate"].n_unique()
     adjusted = _adjusted(win, sound, deciding, families, rules)
     corrects = rules.correction.method != "none"
+    corrected = deciding & corrects  # guards and KPIs that are only shown keep their own p-values
 
     margin = cells["margin"].fill_null(np.nan).to_numpy()
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -62,8 +63,10 @@ def with_significance(cells: pl.DataFrame, rules: BenchmarkRules) -> pl.DataFram
         detectable_effect=pl.Series(_detectable_effect(cells, rules)),
         margin_pvalue=pl.Series(_tail(above, df, ~np.isnan(margin))),
         _gain=pl.Series(gain),
-        _pvalue_win=pl.Series(adjusted if corrects else win),
-        _pvalue_loss=pl.Series(_adjusted(loss, sound, deciding, families, rules) if corrects else loss),
+        _pvalue_win=pl.Series(np.where(corrected, adjusted, win)),
+        _pvalue_loss=pl.Series(
+            np.where(corrected, _adjusted(loss, sound, deciding, families, rules), loss) if corrects else loss
+        ),
         _pvalue_worse=pl.Series(_tail(-sign * statistic, df, cells["not_worse"].to_numpy())),
     ).with_columns(pl.when(cs.float().is_finite()).then(cs.float()))
 

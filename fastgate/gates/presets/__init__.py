@@ -13,7 +13,7 @@ def names() -> tuple[str, ...]:
     Examples
     --------
     >>> names()
-    ('concordia',)
+    ('concordia', 'litmus', 'stability')
     """
     files = (entry.name for entry in resources.files(__name__).iterdir())
     return tuple(sorted(name.removesuffix(".toml") for name in files if name.endswith(".toml")))

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import polars as pl
 
 from fastgate.gates.safety.manifest import manifest_hash
+from fastgate.gates.safety.reasons import bit
 from fastgate.gates.safety.result import TABLES
 from fastgate.gates.verdict import named
 
@@ -40,8 +41,8 @@ def runs(outcomes: Outcomes, rules: SafetyRules, counted: Counted, manifests: Ma
     rows = np.flatnonzero(mentioned)
     index, totals = outcomes.index[rows], type(counted.totals)(*(array[rows] for array in counted.totals))
     hashes = pl.Series([*(manifest_hash(manifest) for manifest in manifests.distinct), None], dtype=pl.String)
-    builds = outcomes.names("build")
-    numbers = manifests.table(builds, outcomes.names("suite"))
+    builds = outcomes.builds
+    numbers = manifests.table(builds, outcomes.suites)
     places = index["build"].to_physical().to_numpy(), index["suite"].to_physical().to_numpy()
     several = (totals.most_trials > 1) & (rules.trial_sets != "first-failure")
     table = index.with_columns(
@@ -102,7 +103,12 @@ def flips(
 
 
 def case_faults(
-    outcomes: Outcomes, rules: SafetyRules, baseline: str, suites: pl.DataFrame, counted: Counted
+    outcomes: Outcomes,
+    rules: SafetyRules,
+    counted: Counted,
+    baseline: str,
+    candidates: Sequence[str],
+    suites: Sequence[str],
 ) -> pl.DataFrame:
     """Every case that kept a suite from being judged.
 
@@ -110,10 +116,10 @@ def case_faults(
     ----------
     outcomes : Outcomes
     rules : SafetyRules
-    baseline : str
-    suites : DataFrame
-        The table ``suites``, in the order of the comparisons.
     counted : Counted
+    baseline : str
+    candidates, suites : sequence of str
+        In the order of the comparisons.
 
     Returns
     -------
@@ -123,23 +129,28 @@ def case_faults(
     """
     if outcomes.counts is not None:
         return pl.DataFrame(schema=TABLES["faults"])
-    rows = sorted(set(_rows(outcomes, rules, baseline, suites, counted)))
+    rows = sorted(set(_rows(outcomes, rules, counted, baseline, candidates, suites)))
     return pl.DataFrame(rows, schema=TABLES["faults"], orient="row")
 
 
 def _rows(
-    outcomes: Outcomes, rules: SafetyRules, baseline: str, suites: pl.DataFrame, counted: Counted
+    outcomes: Outcomes,
+    rules: SafetyRules,
+    counted: Counted,
+    baseline: str,
+    candidates: Sequence[str],
+    suites: Sequence[str],
 ) -> Iterator[tuple[str, str, str, str, str]]:
     names = outcomes.runs.case_names
     bits = outcomes.runs.trial_bits
-    table = suites.select(
-        pl.col("candidate", "suite").cast(pl.String), "reasons", comparison=pl.int_range(pl.len())
-    )
-    wanted = ["duplicate_case", "unpaired_cases", "unpaired_trials", "too_many_errors"]
-    broken = table.filter(pl.col("reasons").list.set_intersection(wanted).list.len() > 0)
+    wanted = ("duplicate_case", "unpaired_cases", "unpaired_trials", "too_many_errors")
+    masks = {code: bit(code) for code in wanted}
+    broken = np.flatnonzero(counted.faults & np.uint32(sum(masks.values())))
     seen: set[tuple[int, str]] = set()
     lacking: dict[tuple[int, int], tuple[Integers, Integers]] = {}
-    for candidate, suite, codes, comparison in broken.iter_rows():
+    for comparison in broken.tolist():
+        candidate, suite = candidates[comparison // len(suites)], suites[comparison % len(suites)]
+        codes = [code for code, mask in masks.items() if counted.faults[comparison] & mask]
         pair = int(counted.candidate[comparison]), int(counted.baseline[comparison])
         for build, run in zip((candidate, baseline), pair, strict=True):
             for code, fault, find in (

@@ -81,19 +81,18 @@ def _runs(
     found = np.full((len(builds), len(suites)), -1, np.int64)
 
     index = outcomes.index
-    rows = _positions(index["build"], builds)
-    columns = _positions(index["suite"], suites)
+    rows = _positions(index["build"], outcomes.builds, builds)
+    columns = _positions(index["suite"], outcomes.suites, suites)
     known = np.flatnonzero((rows >= 0) & (columns >= 0))
     found[rows[known], columns[known]] = known
     base = np.broadcast_to(found[-1], (len(candidates), len(suites)))
     return found[:-1].ravel(), base.ravel()
 
 
-def _positions(column: pl.Series, names: Sequence[str]) -> Integers:
-    """Where each name of an Enum column stands among `names`; −1 for those that do not."""
+def _positions(column: pl.Series, known: Sequence[str], names: Sequence[str]) -> Integers:
+    """Where each name of an Enum column, whose categories are known, stands among `names`; −1 for those that do not."""
     positions = {name: position for position, name in enumerate(names)}
-    categories = column.dtype.categories.to_list()  # type: ignore[attr-defined]
-    of_code = np.array([positions.get(name, -1) for name in categories], np.int64)
+    of_code = np.array([positions.get(name, -1) for name in known], np.int64)
     found: Integers = of_code[column.to_physical().to_numpy()]
     return found
 

@@ -88,9 +88,11 @@ def _incomparable(
     """For each comparison a mask of reasons and the differing fields; and the table of differences."""
     table = manifests.table([*candidates, baseline], suites)
     mixed = np.zeros(table.shape, np.bool_)
+    rows = {build: row for row, build in enumerate([*candidates, baseline])}
+    columns = {suite: column for column, suite in enumerate(suites)}
     for build, suite in manifests.mixed:
-        if suite in suites and (build == baseline or build in candidates):
-            mixed[[*candidates, baseline].index(build), suites.index(suite)] = True
+        if build in rows and suite in columns:
+            mixed[rows[build], columns[suite]] = True
     unclear = mixed[:-1] | mixed[-1]
     # One number for each pair of manifests: few are different.
     size = len(manifests.distinct) + 1
@@ -105,10 +107,14 @@ def _incomparable(
     comparisons = pl.DataFrame(
         {
             "_incomparable": np.array(masks, np.uint32)[which],
-            "differing_fields": pl.Series(fields, dtype=pl.List(pl.String)).gather(which),
+            "differing_fields": _spread(pl.Series(fields, dtype=pl.List(pl.String)), which),
         }
     )
     return comparisons, _table(every, which, candidates, suites)
+
+
+def _spread(series: pl.Series, which: npt.NDArray[np.int64]) -> pl.Series:
+    return series.new_from_index(0, which.size) if len(series) == 1 else series.gather(which)
 
 
 def _between(
@@ -184,21 +190,29 @@ def _suites(figures: pl.DataFrame, incomparable: pl.DataFrame) -> pl.DataFrame:
 
 def _verdicts(suites: pl.DataFrame) -> pl.DataFrame:
     """The verdict of each candidate: that of its worst suite."""
-    worst = pl.col("verdict").max()
+    counts = {"regressions": "regression", "no_signal": "no_signal", "improvements": "improvement"}
     candidates = suites.group_by("candidate", maintain_order=True).agg(
-        worst.alias("verdict"),
+        pl.col("verdict").max(),
         pl.len().alias("suites"),
-        (pl.col("outcome") == "regression").sum().alias("regressions"),
-        (pl.col("outcome") == "no_signal").sum().alias("no_signal"),
-        (pl.col("outcome") == "improvement").sum().alias("improvements"),
+        *((pl.col("outcome") == outcome).sum().alias(name) for name, outcome in counts.items()),
         (pl.col("outcome") == "undefined").sum().alias("refused"),
-        pl.col("suite")
-        .filter((pl.col("verdict") == worst) & (pl.col("verdict") != "pass"))
-        .cast(pl.String)
-        .alias("worst_suites"),
         pl.col("_mask").bitwise_or(),
     )
-    return candidates.with_columns(listed(candidates["_mask"], reasons.CODES)).select(*TABLES["verdicts"])
+    bad = suites.filter(pl.col("verdict") != "pass").select(
+        "candidate", pl.col("suite").cast(pl.String), verdict_of_suite="verdict"
+    )
+    worst = (
+        bad.join(candidates.select("candidate", "verdict"), on="candidate", maintain_order="left")
+        .filter(pl.col("verdict_of_suite") == pl.col("verdict"))
+        .group_by("candidate", maintain_order=True)
+        .agg(pl.col("suite").alias("worst_suites"))
+    )
+    return (
+        candidates.with_columns(listed(candidates["_mask"], reasons.CODES))
+        .join(worst, on="candidate", how="left", maintain_order="left")
+        .with_columns(pl.col("worst_suites").fill_null([]))
+        .select(*TABLES["verdicts"])
+    )
 
 
 def _finished(suites: pl.DataFrame) -> pl.DataFrame:

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from os import PathLike
-from pathlib import Path
 from typing import Any, Final
 
 import msgspec
@@ -18,6 +14,7 @@ import polars as pl
 from fastgate.errors import ArgumentError, DataError
 from fastgate.gates.safety.comparability import agreement
 from fastgate.gates.safety.manifest import CUSTOMARY, RunManifest, manifest_hash
+from fastgate.gates.safety.manifest_sources import entries, typed
 from fastgate.gates.schema import show
 
 __all__ = ["COLUMNS", "Manifests", "compare_manifests", "manifests_of_rows", "read_manifests"]
@@ -34,10 +31,6 @@ COLUMNS: Final = (
 """The columns of outcomes that are read as manifests, beside those that a policy requires."""
 
 Integers = npt.NDArray[np.int64]
-
-_KNOWN_KEYS: Final = ("runs", "defaults", "name", "description")
-_FLOATS: Final = ("temperature", "top_p")
-_WHOLE: Final = ("max_tokens",)
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,12 +53,17 @@ class Manifests:
 
     def table(self, builds: Sequence[str], suites: Sequence[str]) -> Integers:
         """The position in `distinct` of each run's manifest, −1 where it has none; shape (n_builds, n_suites)."""
-        numbers = np.array([self.numbers.get((build, None), -1) for build in builds], np.int64)
-        table = np.repeat(numbers[:, np.newaxis], len(suites), axis=1)
         rows = {build: row for row, build in enumerate(builds)}
         columns = {suite: column for column, suite in enumerate(suites)}
+        table = np.full((len(builds), len(suites)), -1, np.int64)
+        particular = []
         for (build, suite), number in self.numbers.items():
-            if suite is not None and suite in columns and build in rows:
+            if suite is not None:
+                particular.append((build, suite, number))
+            elif build in rows:
+                table[rows[build]] = number
+        for build, suite, number in particular:
+            if suite in columns and build in rows:
                 table[rows[build], columns[suite]] = number
         return table
 
@@ -95,7 +93,7 @@ def read_manifests(source: Any) -> Manifests:
     if isinstance(source, Manifests):
         return source
     collected = _Collected({}, [], {}, {})
-    for data, where in _entries(source):
+    for data, where in entries(source):
         if isinstance(data, pl.DataFrame):
             for stated, builds, suites in _distinct(data):
                 number = _number(collected, stated, where)
@@ -163,123 +161,6 @@ def _number(collected: _Collected, fields: Mapping[str, Any], where: str) -> int
     return collected.by_bytes[key]
 
 
-def _entries(source: Any) -> Iterator[tuple[Mapping[str, Any] | pl.DataFrame, str]]:
-    """Each manifest as plain data, or a frame of them, and what to call it in a message."""
-    if source is None:
-        return
-    if isinstance(source, RunManifest):
-        yield source.to_dict(), "a RunManifest"
-    elif isinstance(source, Mapping):
-        yield from _runs(source, "manifests given as a dict")
-    elif isinstance(source, str | PathLike):
-        yield from _file(source)
-    elif isinstance(source, Sequence) and not isinstance(source, bytes):
-        for position, item in enumerate(source):
-            if isinstance(item, Mapping):
-                yield from _runs(item, f"manifest {position}")
-            else:
-                yield from _entries(item)
-    else:
-        yield _frame(source)
-
-
-def _file(source: str | PathLike[str]) -> Iterator[tuple[Mapping[str, Any] | pl.DataFrame, str]]:
-    path = Path(source)
-    if path.suffix.lower() not in (".json", ".toml"):
-        yield _frame(source)
-        return
-    try:
-        text = path.read_bytes().decode("utf-8-sig")
-        data = tomllib.loads(text) if path.suffix.lower() == ".toml" else _json(text)
-    except FileNotFoundError:
-        raise DataError("the manifest does not exist", expected="a file", where=str(path)) from None
-    except (OSError, ValueError, RecursionError) as error:
-        received = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise DataError(
-            "the manifest cannot be read",
-            expected="a JSON or TOML file in UTF-8, each field of a table once",
-            received=received,
-            where=str(path),
-        ) from None
-    yield from _runs(data, str(path))
-
-
-def _json(text: str) -> Any:
-    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        table = dict(pairs)
-        if len(table) < len(pairs):
-            # The parser would keep the last one and say nothing.
-            raise ValueError(f"a key stands twice: {', '.join(name for name, _ in pairs)}"[:200])
-        return table
-
-    return json.loads(text, object_pairs_hook=once)
-
-
-def _runs(data: Any, where: str) -> Iterator[tuple[Mapping[str, Any], str]]:
-    if isinstance(data, list):
-        data = {"runs": data}
-    if not isinstance(data, Mapping):
-        raise DataError("this is no manifest", expected="a table", received=show(data), where=where)
-    if "runs" not in data:
-        yield data, where
-        return
-    runs, defaults = data["runs"], data.get("defaults", {})
-    unknown = [name for name in data if name not in _KNOWN_KEYS]
-    if unknown:
-        raise DataError(
-            "a field stands outside the runs",
-            expected=", ".join(_KNOWN_KEYS),
-            received=repr(unknown[0]),
-            where=where,
-            hint="put what holds for all runs under defaults",
-        )
-    tables = isinstance(runs, list) and all(isinstance(run, Mapping) for run in runs)
-    if not tables or not isinstance(defaults, Mapping):
-        raise DataError(
-            "the manifests cannot be read",
-            expected="runs, a list of tables, and perhaps defaults, a table",
-            received=show(runs if not tables else defaults),
-            where=where,
-        )
-    for position, run in enumerate(runs):
-        yield {**defaults, **run}, f"{where}, run {position + 1}"
-
-
-def _frame(source: Any) -> tuple[pl.DataFrame, str]:
-    from fastgate.frames import read_frame
-
-    frame = read_frame(source)
-    where = str(source) if isinstance(source, str | PathLike) else type(source).__name__
-    if "build" not in frame.columns:
-        raise DataError(
-            "the manifests have no column 'build'",
-            expected="build, perhaps suite, and a column for each field",
-            received=", ".join(frame.columns),
-            where=where,
-        )
-    labels = [name for name in ("build", "suite") if name in frame.columns]
-    return _typed(frame.with_columns(pl.col(labels).cast(pl.String)), where), where
-
-
-def _typed(frame: pl.DataFrame, where: str) -> pl.DataFrame:
-    """Text in columns that hold numbers, as CSV has it, becomes numbers; empty text is not stated."""
-    texts = [name for name, dtype in frame.schema.items() if dtype == pl.String]
-    frame = frame.with_columns(pl.when(pl.col(texts).str.strip_chars() != "").then(pl.col(texts)))
-    for name, dtype in (*((name, pl.Float64) for name in _FLOATS), *((name, pl.Int64) for name in _WHOLE)):
-        if name in texts:
-            numbers = frame[name].cast(dtype, strict=False)
-            unread = numbers.is_null() & frame[name].is_not_null()
-            if unread.any():
-                row = int(unread.arg_true()[0])
-                raise DataError(
-                    f"the column {name!r} holds text that is no number",
-                    received=repr(frame[name][row]),
-                    where=f"{where}, row {row + 1}",
-                )
-            frame = frame.with_columns(numbers)
-    return frame
-
-
 def manifests_of_rows(attributes: pl.DataFrame, where: str) -> Manifests:
     """The manifests that columns of the outcomes state.
 
@@ -292,12 +173,11 @@ def manifests_of_rows(attributes: pl.DataFrame, where: str) -> Manifests:
     """
     collected = _Collected({}, [], {}, {})
     mixed: set[tuple[str, str]] = set()
-    if len(attributes.columns) > 2:
-        for data, builds, suites in _distinct(_typed(attributes, where)):
-            number = _number(collected, data, where)
-            for build, suite in zip(builds, suites, strict=True):
-                if collected.numbers.setdefault((build, suite), number) != number:
-                    mixed.add((build, str(suite)))
+    for data, builds, suites in _distinct(typed(attributes, where)):
+        number = _number(collected, data, where)
+        for build, suite in zip(builds, suites, strict=True):
+            if collected.numbers.setdefault((build, suite), number) != number:
+                mixed.add((build, str(suite)))
     return Manifests(collected.distinct, collected.numbers, frozenset(mixed))
 
 

@@ -158,24 +158,31 @@ class SafetyResult:
         The policy as applied, tenant's overrides included.
     evidence : dict
         Versions, policy hash, input fingerprint, the baseline, counts.
-    list_flips : callable
-        Makes the table `flips`.
+    list_runs, list_flips : callable
+        Make the tables `runs` and `flips`.
     """
 
     verdicts: pl.DataFrame
     suites: pl.DataFrame
-    runs: pl.DataFrame
     differences: pl.DataFrame
     faults: pl.DataFrame
     policy: dict[str, Any]
     evidence: dict[str, Any]
+    list_runs: Callable[[], pl.DataFrame]
     list_flips: Callable[[], pl.DataFrame]
 
     gate = "safety"
 
+    # Of a sweep, rows by the million that few look at: these tables are made when they are first read.
+
+    @cached_property
+    def runs(self) -> pl.DataFrame:
+        """The table of runs."""
+        return self.list_runs()
+
     @cached_property
     def flips(self) -> pl.DataFrame:
-        """The table of flipped cases: of a sweep millions of rows, so it is made when it is first read."""
+        """The table of flipped cases."""
         return self.list_flips()
 
     @property
@@ -254,7 +261,21 @@ class SafetyResult:
 
 
 def from_tables(
-    *, flips: pl.DataFrame, policy: dict[str, Any], evidence: dict[str, Any], **tables: pl.DataFrame
+    *,
+    runs: pl.DataFrame,
+    flips: pl.DataFrame,
+    policy: dict[str, Any],
+    evidence: dict[str, Any],
+    **tables: pl.DataFrame,
 ) -> SafetyResult:
     """A result from its tables, as they were saved."""
-    return SafetyResult(**tables, policy=policy, evidence=evidence, list_flips=lambda: flips)
+    return SafetyResult(
+        verdicts=tables["verdicts"],
+        suites=tables["suites"],
+        differences=tables["differences"],
+        faults=tables["faults"],
+        policy=policy,
+        evidence=evidence,
+        list_runs=lambda: runs,
+        list_flips=lambda: flips,
+    )

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
+
 from fastgate.errors import ArgumentError, DataError
 from fastgate.gates.evidence import evidence
 from fastgate.gates.names import chosen_candidates, some
@@ -93,11 +95,14 @@ def safety_gate(
     if not isinstance(outcomes, Outcomes):
         further = dict.fromkeys([*COLUMNS, *rules.required]) if manifests is None else ()
         outcomes = read_outcomes(outcomes, columns, shape=shape, further=list(further))
-    stated = read_manifests(manifests)
-    if manifests is None:
+    if manifests is None and outcomes.attributes is not None:
         stated = manifests_of_rows(outcomes.attributes, "columns of the outcomes")
+    else:
+        stated = read_manifests(manifests)
+    if isinstance(baseline, int):
+        baseline = str(baseline)  # builds numbered by integers
     suites, ignored = _suites(outcomes, rules, baseline)
-    builds = outcomes.names("build")
+    builds = outcomes.builds
     judged = chosen_candidates(
         [build for build in builds if build != baseline], [baseline], candidates, "build"
     )
@@ -108,18 +113,18 @@ def safety_gate(
     return SafetyResult(
         verdicts=judgement.verdicts,
         suites=judgement.suites,
-        runs=runs(outcomes, rules, counted, stated),
         differences=judgement.differences,
-        faults=case_faults(outcomes, rules, baseline, judgement.suites, counted),
+        faults=case_faults(outcomes, rules, counted, baseline, judged, suites),
         policy=to_dict(rules),
         evidence=evidence(rules, record, counts, baseline=baseline, ignored=ignored or None),
+        list_runs=lambda: runs(outcomes, rules, counted, stated),
         list_flips=lambda: flips(outcomes, rules, counted, judged, suites),
     )
 
 
 def _suites(outcomes: Outcomes, rules: SafetyRules, baseline: str) -> tuple[list[str], dict[str, list[str]]]:
     """The suites to judge, and those that are left out because the policy says so."""
-    builds = outcomes.names("build")
+    builds = outcomes.builds
     if not isinstance(baseline, str):
         raise ArgumentError("the baseline is no name", expected="one build", received=repr(baseline))
     if baseline not in builds:
@@ -131,8 +136,8 @@ def _suites(outcomes: Outcomes, rules: SafetyRules, baseline: str) -> tuple[list
             where="column 'build'",
             hint=f"did you mean {similar!r}?" if similar else None,
         )
-    found = outcomes.names("suite")
-    mine = outcomes.index.filter(outcomes.index["build"].cast(str) == baseline)["suite"].cast(str).to_list()
+    found = outcomes.suites
+    mine = outcomes.index.filter(pl.col("build") == baseline)["suite"].cast(pl.String).to_list()
     wanted = list(rules.suites) or mine
     for name in wanted:
         if name not in mine:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import polars as pl
 
 from fastgate.errors import ArgumentError
-from fastgate.frames.probes import UNKNOWN_CHOICE, UNKNOWN_FLAG
+from fastgate.frames.probes import UNKNOWN_CHOICE, UNKNOWN_FLAG, combined
 from fastgate.gates import reasons as masks
 from fastgate.gates.stability.reasons import bit
 from fastgate.kernels.choices import ABSENT, NAMES
@@ -202,7 +202,7 @@ def _looks(probes: Probes, kind: Codes, match: Codes) -> Looks:
 
     build_of_cell = probes.index["build"].to_physical().to_numpy().astype(np.int64)
     n_pairs = probes.pairs.height
-    place = build_of_cell[probes.cell] * n_pairs + probes.pair
+    place = combined(probes.cell, (probes.pair, n_pairs), lookup=build_of_cell)
     size = len(probes.names("build")) * n_pairs
     keys = None
     if size > 4 * probes.n_rows + 1_000_000:

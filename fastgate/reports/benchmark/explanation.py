@@ -17,9 +17,14 @@ from fastgate.reports.console import STYLES, bullets, indented, rendered
 if TYPE_CHECKING:
     from fastgate.gates.result import BenchmarkResult
 
-__all__ = ["explanation_report"]
+__all__ = ["explain", "explanation_report"]
 
 _NEAREST: Final = 5
+
+
+def explain(result: BenchmarkResult, candidate: str) -> dict[str, Any]:
+    """Why one candidate got its verdict, as plain data."""
+    return result.explain(candidate)
 
 
 def explanation_report(result: BenchmarkResult, explanation: Mapping[str, Any], stream: IO[str]) -> str:

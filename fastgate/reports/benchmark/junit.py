@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from fastgate.gates.verdict import VERDICTS, worst
 from fastgate.reports import words
 from fastgate.reports.benchmark import facts
 from fastgate.reports.benchmark.sentences import entry_notes, verdict_line, why
-from fastgate.reports.junit import Case, Suite, junit_xml
+from fastgate.reports.junit import Case, Suite, junit_xml, stated_properties, together
 
 if TYPE_CHECKING:
     from fastgate.gates.result import BenchmarkResult
@@ -26,33 +25,17 @@ def junit(result: BenchmarkResult) -> bytes:
         "all baselines together", which fails only where the candidate's verdict is worse than that of
         each baseline: two suites lost to different baselines, or a previous result without this candidate.
     """
-    evidence, policy = result.evidence, result.policy
-    properties = [
-        ("fastgate", evidence["fastgate"]),
-        ("policy", policy["name"]),
-        ("policy_hash", evidence["policy_hash"]),
-        ("tenant", policy["tenant"] or ""),
-        ("input_fingerprint", str(evidence["input"]["fingerprint"])),
-    ]
+    policy = result.policy
     suites = [_suite(candidate, policy) for candidate in facts.candidates(result, list(result))]
-    return junit_xml(f"fastgate benchmark: {policy['name']}", suites, properties)
+    return junit_xml(f"fastgate benchmark: {policy['name']}", suites, stated_properties(result))
 
 
 def _suite(candidate: facts.Candidate, policy: dict[str, Any]) -> Suite:
     cases = [_case(row, candidate, policy) for row in candidate.baselines]
-    together = candidate.verdict
-    if VERDICTS.index(together) <= VERDICTS.index(worst(case.verdict for case in cases)):
-        together = "pass"
     reasons = [verdict_line(candidate), *why(candidate, policy, str)]
-    cases.append(
-        Case(
-            "all baselines together",
-            together,
-            "; ".join(reasons) if together != "pass" else "",
-            "\n".join(reasons),
-        )
+    return Suite(
+        candidate.name, [*cases, together("all baselines together", candidate.verdict, cases, reasons)]
     )
-    return Suite(candidate.name, cases)
 
 
 def _case(row: dict[str, Any], candidate: facts.Candidate, policy: dict[str, Any]) -> Case:

@@ -1,0 +1,75 @@
+"""What the command of every gate does once its arguments are read: judge, write, print, exit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from fastgate.cli import streams
+from fastgate.cli.progress import working
+
+if TYPE_CHECKING:
+    from fastgate.gates.result import BenchmarkResult
+    from fastgate.gates.safety.result import SafetyResult
+    from fastgate.gates.stability.result import StabilityResult
+
+    Result = BenchmarkResult | SafetyResult | StabilityResult
+
+__all__ = ["judge", "one_or_list"]
+
+
+def one_or_list(paths: Sequence[str]) -> Any:
+    """Paths as the gates take them: a single one as such, of which a message then speaks."""
+    return paths[0] if len(paths) == 1 else list(paths)
+
+
+def judge(
+    gate: Callable[[], Result],
+    *,
+    inputs: Iterable[str],
+    outputs: tuple[str, ...],
+    as_json: bool,
+    quiet: bool,
+    review_ok: bool,
+) -> int:
+    """Judge, write the outputs, print, and return the exit code.
+
+    Parameters
+    ----------
+    gate : callable
+        Returns the result; what takes time to import, it imports.
+    inputs : iterable of str
+        Files that are read and must not be overwritten.
+    outputs, as_json, quiet, review_ok
+        As `fastgate.cli.options.output_options` gives them.
+    """
+    if as_json and quiet:
+        raise click.UsageError("--json and --quiet exclude one another")
+
+    from fastgate.reports.outputs import check_outputs, loadable, write_output
+
+    checked = check_outputs(outputs, inputs=inputs)
+    with working("judging"):
+        result = gate()
+    with working("writing"):
+        for output in checked:
+            write_output(result, output)
+        text = _printed(result, as_json=as_json, quiet=quiet, saved=loadable(checked))
+    streams.write(text)
+    return result.exit_code(review_ok=review_ok)
+
+
+def _printed(result: Result, *, as_json: bool, quiet: bool, saved: str | None) -> str:
+    if as_json:
+        from fastgate.gates.storage import to_json
+
+        return to_json(result.to_dict()).decode()
+    if quiet:
+        from fastgate.reports.overview import verdict_lines
+
+        return verdict_lines(result)
+    from fastgate.reports.gates import report
+
+    return report(result, streams.output(), saved=saved)

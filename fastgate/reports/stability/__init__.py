@@ -1,0 +1,1 @@
+"""The stability gate's verdicts as tables, sentences, Markdown and test cases."""
