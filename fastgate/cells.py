@@ -136,10 +136,9 @@ class Cells:
                 expected="a list of floats, integers, decimals or booleans per row",
                 received=str(kind),
             )
-        if not isinstance(kind, pa.LargeListType | pa.ListType):
-            array = array.cast(pa.large_list(element))
-        if array.null_count:
-            # The span behind a null may hold anything; rebuilding leaves it empty.
+        if array.null_count or not isinstance(kind, pa.LargeListType | pa.ListType):
+            # The span behind a null may hold anything; rebuilding leaves it empty. Views may overlap, and
+            # pyarrow's cast (26.0) makes invalid lists of them.
             lengths = pc.fill_null(pc.list_value_length(array), 0).to_numpy(zero_copy_only=False)
             offsets = np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
             flat = array.flatten()
@@ -162,6 +161,8 @@ def _arrow_numbers(flat: Any) -> Floats:
 
 def _numbers(sample: npt.ArrayLike, where: str) -> Floats:
     try:
+        if isinstance(sample, np.ma.MaskedArray):
+            sample = np.where(np.ma.getmaskarray(sample), np.nan, np.ma.getdata(sample))
         array = np.asarray(sample)
         if array.dtype.kind == "O":
             array = np.array([np.nan if value is None else value for value in array.tolist()], np.float64)
@@ -208,7 +209,7 @@ def as_cells(sample: Any, name: str = "sample") -> tuple[Cells, bool]:
     if isinstance(sample, Sequence) and any(np.ndim(part) for part in sample):
         return Cells.from_samples(sample), False
     if np.ndim(sample) == 2:
-        rows = np.asarray(sample)
+        rows = sample if isinstance(sample, np.ma.MaskedArray) else np.asarray(sample)
         values = _numbers(rows.reshape(-1), name)
         return Cells(values, np.arange(rows.shape[0] + 1, dtype=np.int64) * rows.shape[1]), False
     if np.ndim(sample) != 1:

@@ -11,7 +11,7 @@ from typing import Any, TypeVar, cast
 
 import numba
 
-__all__ = ["device", "kernel", "reduction"]
+__all__ = ["device", "inlined", "kernel", "reduction"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -50,3 +50,12 @@ def reduction(signature: Any) -> Callable[[F], F]:
 def device(function: F) -> F:
     """Compile a scalar helper, called only by kernels; specialised to the types it is called with."""
     return _compile(None, False)(function)
+
+
+def inlined(function: F) -> F:
+    """Compile a scalar helper into each caller, so that the caller's loop can use SIMD.
+
+    LLVM leaves a helper of a hundred operations as a call, and a loop with a call is not vectorised: the two-sided
+    p of Student's t then takes 27 ns a value instead of 3.5.
+    """
+    return cast(F, numba.njit(nogil=True, error_model="numpy", forceinline=True)(function))

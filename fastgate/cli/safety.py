@@ -49,6 +49,7 @@ def diff(
     if tenant is not None and policy is None:
         raise click.UsageError("--tenant is given without --policy")
 
+    from fastgate.errors import ArgumentError
     from fastgate.gates.safety.manifests import compare_manifests
     from fastgate.reports.safety.comparability import comparability_data, comparability_report
 
@@ -58,9 +59,19 @@ def diff(
 
         rules = effective(load_policy(policy, gate="safety"), tenant)
         fields = {"required": rules.required, "ignored": rules.ignored}
-    table = compare_manifests(
-        baseline_manifest, candidate_manifest, baseline_build=baseline, candidate_build=candidate, **fields
-    )
+    try:
+        table = compare_manifests(
+            baseline_manifest,
+            candidate_manifest,
+            baseline_build=baseline,
+            candidate_build=candidate,
+            **fields,
+        )
+    except ArgumentError as error:
+        for side in ("baseline", "candidate"):
+            if error.where == f"argument {side}_build":
+                error.where = f"--{side}"
+        raise
     if as_json:
         from fastgate.gates.storage import to_json
 

@@ -17,9 +17,11 @@ MEANINGS: Final = {
     "nonfinite": "a value is infinite",
     "too_few": "fewer than two cases",
     "n_lt_min": "fewer cases than the policy asks for",
+    "invalid_values": "a value is neither 0 nor 1, which a proportion takes",
     "zero_var_equal": "both samples are constant and equal: no estimate of noise",
     "zero_var_diff": "both samples are constant and differ: no estimate of noise",
     "precision_loss": "the difference is lost in the rounding of the values",
+    "no_interval": "the bootstrap, as the policy asks for it, has no interval for these values",
     "guard_worse": "a guard KPI is significantly worse",
     "guard_not_shown": "a guard KPI is not shown to be within its margin",
     "guard_undefined": "a guard KPI has no result",
@@ -31,7 +33,7 @@ CODES: Final = tuple(MEANINGS)
 
 # Faults of the data: a deciding comparison with one of these says nothing about the build, so the candidate
 # fails closed. Statuses such as zero_var_equal are no faults: the data are whole, and the test has no answer.
-FAULTS: Final = CODES[:7]
+FAULTS: Final = CODES[:8]
 
 _DTYPE: Final = pl.List(pl.String)
 

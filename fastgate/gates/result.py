@@ -11,7 +11,7 @@ import polars as pl
 
 from fastgate.gates import tables
 from fastgate.gates.tables import SCHEMA_VERSION
-from fastgate.gates.verdict import Direction, Guard, Outcome, Role, Status, Verdict, exit_code, worst
+from fastgate.gates.verdict import Direction, Engine, Guard, Outcome, Role, Status, Verdict, exit_code, worst
 
 __all__ = ["SCHEMA_VERSION", "TABLES", "BenchmarkResult"]
 
@@ -71,10 +71,13 @@ TABLES: Final[dict[str, dict[str, Any]]] = {
         "n_missing_baseline": pl.Int64,
         "mean_candidate": _NUMBERS,
         "mean_baseline": _NUMBERS,
+        "measure": pl.String,
         "delta": _NUMBERS,
         "ci_low": _NUMBERS,
         "ci_high": _NUMBERS,
         "half_width": _NUMBERS,
+        "confidence_level": _NUMBERS,
+        "engine": Engine,
         "standard_error": _NUMBERS,
         "statistic": _NUMBERS,
         "df": _NUMBERS,
@@ -116,10 +119,15 @@ class BenchmarkResult:
     suites : DataFrame
         A row per candidate, baseline and suite: decided_by, outcome, won_before and lost (against the previous
         release), failed_guards, tests_disagree (whether Welch's and the paired test differ about the
-        significance of a deciding KPI), reasons.
+        significance of a deciding KPI; never with the bootstrap), reasons.
     cells : DataFrame
         A row per candidate, baseline, suite and KPI: direction, role (decides, guard, shown), outcome, guard,
-        status, reasons, and the figures; `delta` is candidate − baseline. A figure that does not exist is null.
+        status, reasons, and the figures. `delta` is candidate − baseline of the `measure`: ``mean``, or what the
+        bootstrap compares; its interval (ci_low, ci_high, half_width) is at `confidence_level`, a bootstrap one
+        found by `engine`. With the bootstrap the intervals decide, a guard's by the end of its own one-sided level,
+        and there are no p-values but those of means (welch_pvalue, paired_pvalue), which are shown only, as is
+        what stands on means: mean_candidate, mean_baseline, correlation, effect sizes. A figure that does not
+        exist is null.
     faults : DataFrame
         A row per case of the data that made a comparison undefined: build, suite, kpi, case, fault
         (``duplicate_case``, ``missing_value``, ``nonfinite``, ``missing_case``), against (the build that has the

@@ -9,6 +9,7 @@ import numpy.typing as npt
 import polars as pl
 
 from fastgate.kernels import status as kernel_status
+from fastgate.stats.bootstrap_arrays import ENGINE_NAMES
 
 __all__ = [
     "DIRECTIONS",
@@ -39,6 +40,7 @@ Role: Final = pl.Enum(ROLES)
 Status: Final = pl.Enum(STATUSES)
 Guard: Final = pl.Enum(GUARDS)
 Signal: Final = pl.Enum(SIGNALS)
+Engine: Final = pl.Enum(ENGINE_NAMES)
 
 EXIT_CODES: Final = {"pass": 0, "block": 1, "review": 3, "refused": 4}
 

@@ -8,20 +8,16 @@ numba compiles an index into a tuple to a switch: a branch a term, and no SIMD.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from fractions import Fraction
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final
 
-import numba
 import numpy as np
 from numba import types
 from numba.extending import intrinsic, overload
 
-from fastgate.jit import device
+from fastgate.jit import device, inlined
 
 __all__ = ["erfcx", "fma", "gamma_ratio", "hedges_correction", "normal_isf", "normal_sf", "normal_tail"]
-
-H = TypeVar("H", bound=Callable[..., Any])
 
 SQRT_HALF: Final = 0.7071067811865476
 SQRT_2PI: Final = 2.5066282746310002
@@ -133,15 +129,6 @@ _SHIFT: Final = 6755399441055744.0
 # The least a for which the asymptotic expansions in 1 / (a - 1/4)² with these 12 terms reach full precision:
 # what is left out is below 1e-16 there.
 LEAST_A: Final = 10.25
-
-
-def inlined(function: H) -> H:
-    """Compile a scalar helper into each caller, so that the caller's loop can use SIMD.
-
-    LLVM leaves a helper of a hundred operations as a call, and a loop with a call is not vectorised: the two-sided
-    p of Student's t then takes 27 ns a value instead of 3.5.
-    """
-    return cast(H, numba.njit(nogil=True, error_model="numpy", forceinline=True)(function))
 
 
 def fma(a: float, b: float, c: float) -> float:

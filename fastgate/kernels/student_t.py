@@ -9,12 +9,11 @@ import numpy as np
 import numpy.typing as npt
 from numba import types
 
-from fastgate.jit import device, kernel
+from fastgate.jit import device, inlined, kernel
 from fastgate.kernels.special import (
     SINH_ROOT,
     exp_minus,
     fma,
-    inlined,
     normal_isf_centre,
     normal_isf_small,
     normal_isf_start,

@@ -21,7 +21,7 @@ from typing import Final
 
 import numpy as np
 
-from fastgate.jit import device
+from fastgate.jit import device, inlined
 from fastgate.kernels.special import (
     INV_SQRT_PI,
     LEAST_A,
@@ -30,7 +30,6 @@ from fastgate.kernels.special import (
     exp_minus,
     fma,
     gamma_ratio,
-    inlined,
 )
 
 __all__ = ["LEAST_DF", "NEAR", "NORMAL_DF", "SAFE_EXPONENT", "near_parts", "near_parts_small", "tail_factors"]

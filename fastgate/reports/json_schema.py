@@ -2,26 +2,65 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
 import polars as pl
 
+from fastgate.gates import result as benchmark
 from fastgate.gates.benchmark.policy import BenchmarkRules
-from fastgate.gates.result import SCHEMA_VERSION, TABLES
+from fastgate.gates.safety import result as safety
+from fastgate.gates.safety.policy import SafetyRules
+from fastgate.gates.stability import result as stability
+from fastgate.gates.stability.policy import StabilityRules
+from fastgate.gates.tables import SCHEMA_VERSION
 from fastgate.gates.verdict import VERDICTS
 
 __all__ = ["result_schema"]
 
+_GATES: Final[dict[str, tuple[dict[str, dict[str, Any]], Any]]] = {
+    "benchmark": (benchmark.TABLES, BenchmarkRules),
+    "safety": (safety.TABLES, SafetyRules),
+    "stability": (stability.TABLES, StabilityRules),
+}
+
 # Columns that may be null, beside figures: a figure that does not exist is null.
-_NULLABLE: Final = {("suites", "won_before"), ("cells", "guard")}
+_NULLABLE: Final = {
+    "benchmark": {"suites": ("won_before",), "cells": ("guard", "engine")},
+    "safety": {
+        "suites": (
+            "regressed",
+            "fixed",
+            "paired_method",
+            "repeated_cases",
+            "regressed_every_trial",
+            "fixed_every_trial",
+            "flaky_candidate",
+            "flaky_baseline",
+        ),
+        "runs": ("flaky_cases", "manifest_hash"),
+        "differences": ("baseline_value", "candidate_value"),
+        "flips": ("every_trial",),
+    },
+    "stability": {
+        "verdicts": ("width_status",),
+        "kinds": ("previous_n", "previous_agree"),
+        "flips": ("suite", "variant", "trial"),
+        "faults": ("kind", "suite", "pair", "variant", "alternative"),
+    },
+}
 
 _TEXT: Final = {"type": "string"}
 _COUNT: Final = {"type": "integer", "minimum": 0}
 
 
-def result_schema() -> dict[str, Any]:
-    """The JSON Schema (2020-12) of what `BenchmarkResult.to_dict` returns and ``-o result.json`` holds.
+def result_schema(gate: str = "benchmark") -> dict[str, Any]:
+    """The JSON Schema (2020-12) of what a result's ``to_dict`` returns and ``-o result.json`` holds.
+
+    Parameters
+    ----------
+    gate : {"benchmark", "safety", "stability"}
 
     Examples
     --------
@@ -29,22 +68,23 @@ def result_schema() -> dict[str, Any]:
     >>> schema["properties"]["verdict"]
     {'enum': ['pass', 'review', 'refused', 'block']}
     """
-    rules = msgspec.json.schema(BenchmarkRules)
+    tables, kind = _GATES[gate]
+    rules = msgspec.json.schema(kind)
     properties: dict[str, Any] = {
         "schema_version": {"const": SCHEMA_VERSION},
-        "gate": {"const": "benchmark"},
+        "gate": {"const": gate},
         "verdict": {"enum": list(VERDICTS)},
         "policy": {
             "$ref": rules["$ref"],
             "description": "The policy as applied, the tenant's overrides included.",
         },
         "evidence": _evidence(),
-        **{name: _table(name, columns) for name, columns in TABLES.items()},
+        **{name: _table(columns, _NULLABLE[gate].get(name, ())) for name, columns in tables.items()},
     }
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": f"urn:fastgate:result:benchmark:{SCHEMA_VERSION}",
-        "title": "Result of the fastgate benchmark gate",
+        "$id": f"urn:fastgate:result:{gate}:{SCHEMA_VERSION}",
+        "title": f"Result of the fastgate {gate} gate",
         "description": "Numbers are finite; one that does not exist is null. delta is candidate - baseline.",
         **_object(properties),
         "$defs": rules["$defs"],
@@ -56,21 +96,21 @@ def _object(properties: dict[str, Any], *, closed: bool = True) -> dict[str, Any
     return {**schema, "additionalProperties": False} if closed else schema
 
 
-def _table(name: str, columns: dict[str, Any]) -> dict[str, Any]:
-    rows = _object({column: _column(dtype, (name, column) in _NULLABLE) for column, dtype in columns.items()})
+def _table(columns: dict[str, Any], nullable: Sequence[str]) -> dict[str, Any]:
+    rows = _object({column: _column(dtype, column in nullable) for column, dtype in columns.items()})
     return {"type": "array", "items": rows}
 
 
 def _column(dtype: Any, nullable: bool) -> dict[str, Any]:
     if dtype is None or dtype == pl.String:
-        return _TEXT
+        return {"type": ["string", "null"]} if nullable else _TEXT
     if isinstance(dtype, pl.Enum):
         names = dtype.categories.to_list()
         return {"enum": [*names, None] if nullable else names}
     if isinstance(dtype, pl.List):
         return {"type": "array", "items": _column(dtype.inner, False)}
     if dtype.is_integer():
-        return _COUNT
+        return {"type": ["integer", "null"], "minimum": 0} if nullable else _COUNT
     if dtype.is_float():
         return {"type": ["number", "null"]}
     return {"type": ["boolean", "null"] if nullable else "boolean"}

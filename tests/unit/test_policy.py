@@ -4,6 +4,7 @@ import copy
 import json
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -550,7 +551,12 @@ class TestHash:
 
 class TestReview:
     def test_sound_policy_gets_no_remark(self, data: Path) -> None:
-        assert check_policy(data / "automl_policy.toml") == []
+        text = (data / "automl_policy.toml").read_text()
+        assert [remark.split(":")[0] for remark in check_policy(data / "automl_policy.toml")] == [
+            "max_missing_share"
+        ]
+        strict = text.replace("max_missing_share = 0.1", "max_missing_share = 0.0")
+        assert check_policy(tomllib.loads(strict)) == []
 
     @pytest.mark.parametrize(
         ("changes", "key"),
@@ -610,7 +616,7 @@ class TestReview:
 
 class TestShipped:
     def test_preset_is_the_gate_it_describes(self) -> None:
-        assert presets.names() == ("concordia",)
+        assert presets.names() == ("concordia", "litmus", "stability")
         rules = effective("concordia")
         assert list(rules.suites) == [
             "two_party",

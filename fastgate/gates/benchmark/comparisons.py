@@ -11,8 +11,9 @@ import polars as pl
 
 from fastgate.cells import Cells
 from fastgate.gates import reasons
+from fastgate.gates.benchmark.intervals import BootstrapIntervals, bootstrap_intervals
 from fastgate.gates.verdict import STATUSES, Direction, Role, named
-from fastgate.kernels.status import NONFINITE, OK
+from fastgate.kernels.status import INVALID, NONFINITE, OK
 
 if TYPE_CHECKING:
     from fastgate.frames.samples import Samples
@@ -32,7 +33,8 @@ def rule_table(rules: BenchmarkRules) -> pl.DataFrame:
     Returns
     -------
     DataFrame
-        suite, kpi, direction, role, margin (null where the guard has none), not_worse, min_cases.
+        suite, kpi, direction, role, margin (null where the guard has none), not_worse, min_cases, measure (what of the
+        KPI is compared).
     """
     rows = [
         (
@@ -43,6 +45,7 @@ def rule_table(rules: BenchmarkRules) -> pl.DataFrame:
             suite.guards.get(kpi),
             kpi in suite.not_worse,
             suite.min_cases,
+            suite.statistics.get(kpi, "mean"),
         )
         for suite in rules.suites.values()
         for kpi in suite.kpis
@@ -55,6 +58,7 @@ def rule_table(rules: BenchmarkRules) -> pl.DataFrame:
         "margin": pl.Float64,
         "not_worse": pl.Boolean,
         "min_cases": pl.Int64,
+        "measure": pl.String,
     }
     return pl.DataFrame(rows, schema=schema, orient="row")
 
@@ -152,17 +156,23 @@ def compare(samples: Samples, rules: BenchmarkRules, candidates: Sequence[str]) 
     sides = _Sides(samples, moments, candidate_cell, baseline_cell, missing)
 
     # An interval costs a quantile of t per comparison: only the deciding test's is shown.
-    is_paired = rules.test == "paired"
     level = rules.confidence_level
-    welch = welch_arrays(moments, candidate_cell, baseline_cell, "two-sided", level, not is_paired)
+    welch = welch_arrays(moments, candidate_cell, baseline_cell, "two-sided", level, rules.test == "welch")
     aligned = _aligned(sides)
-    paired = _paired(sides, aligned, rules)
-    test: WelchArrays | PairedArrays = paired if is_paired else welch
-    status = np.where(missing, STATUSES.index("missing_cell"), test.status).astype(np.uint8)
+    common = _common(sides, aligned, rules)
+    paired = _paired(sides, aligned, common, rules)
+    test: WelchArrays | PairedArrays = paired if rules.pairs_cases else welch
     names = _key_columns(table, candidates, rules.baselines)
+    found = test
+    columns = {
+        "confidence_level": np.full(missing.size, level),
+        "engine": pl.Series([None], dtype=Engine).new_from_index(0, missing.size),
+    }
+    if rules.bootstrap is not None:
+        usable = aligned if rules.bootstrap.paired else ~missing
+        found = bootstrap_intervals(samples, names, candidate_cell, baseline_cell, usable, common, rules)
+    status = np.where(missing, STATUSES.index("missing_cell"), test.status).astype(np.uint8)
     mean = mean_arrays(moments)
-    with np.errstate(invalid="ignore", over="ignore"):
-        half_width = test.ci_high / 2 - test.ci_low / 2
     return pl.DataFrame(
         {
             **names,
@@ -172,22 +182,15 @@ def compare(samples: Samples, rules: BenchmarkRules, candidates: Sequence[str]) 
             "n_missing_baseline": _of(moments.n_missing, baseline_cell),
             "mean_candidate": np.where(candidate_cell < 0, np.nan, mean[candidate_cell]),
             "mean_baseline": np.where(baseline_cell < 0, np.nan, mean[baseline_cell]),
-            "delta": test.delta,
-            "ci_low": test.ci_low,
-            "ci_high": test.ci_high,
-            "half_width": half_width,
-            "standard_error": test.standard_error,
-            "statistic": test.statistic,
-            "df": test.df,
-            "pvalue": test.pvalue,
+            **figures,
             "welch_pvalue": welch.pvalue,
             "paired_pvalue": paired.pvalue,
             "correlation": paired.correlation,
             "cohens_d": test.cohens_d,
             "hedges_g": test.hedges_g,
             "cohens_dz": paired.cohens_dz,
-            "status": named(STATUSES, status),
-            "faults": _faults(sides, aligned, test, paired, rules, names["min_cases"].to_numpy()),
+            "status": named(STATUSES, np.where(missing, STATUSES.index("missing_cell"), status).astype(np.uint8)),
+            "faults": _faults(sides, aligned, test, status, paired, rules, names["min_cases"].to_numpy()),
         }
     )
 

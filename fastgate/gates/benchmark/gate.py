@@ -70,7 +70,8 @@ def benchmark_gate(
     DataError
         When the samples cannot be read as one of the shapes, or lack a baseline, suite or KPI of the policy
         altogether, hold one that the policy does not name while it says ``unlisted = "error"``, or do not say
-        which cases they hold while the policy requires the same ones.
+        which cases they hold while the policy requires the same ones, or are moments while the policy asks for
+        the bootstrap, which needs the values.
     PolicyError
         When the policy is not valid, the tenant unknown, or `previous` was judged by another policy.
     ArgumentError
@@ -184,7 +185,7 @@ def _unlisted_kpis(samples: Samples, rules: BenchmarkRules, kpis: Sequence[str])
 
 def _check_cases(samples: Samples, rules: BenchmarkRules) -> None:
     """Refuse samples of which nobody can tell whether both sides ran the same cases, where that matters."""
-    matters = rules.require_same_cases or rules.test == "paired"
+    matters = rules.require_same_cases or rules.pairs_cases
     if not matters or samples.shape == "pairs" or samples.index["case_fingerprint"].null_count() == 0:
         return
     raise DataError(
@@ -192,7 +193,7 @@ def _check_cases(samples: Samples, rules: BenchmarkRules) -> None:
         expected="a case id for every value (a column 'case' or 'cases'), or with moments a 'case_fingerprint'",
         received=f"{samples.index['case_fingerprint'].null_count()} cells without",
         hint="give the case ids"
-        + ("" if rules.test == "paired" else ", or state require_same_cases = false in the policy"),
+        + ("" if rules.pairs_cases else ", or state require_same_cases = false in the policy"),
     )
 
 

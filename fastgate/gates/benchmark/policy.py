@@ -11,6 +11,7 @@ from fastgate.gates.schema import Name, Text
 __all__ = [
     "BenchmarkPolicy",
     "BenchmarkRules",
+    "Bootstrap",
     "Correction",
     "Guard",
     "Kpi",
@@ -30,16 +31,24 @@ Cases = Annotated[int, Meta(ge=2, le=10**9, description="a whole number, 2 or mo
 Direction = Literal["higher", "lower"]
 Alternative = Literal["two-sided", "one-sided"]
 ZeroVariance = Literal["undefined", "decide"]
+Test = Literal["welch", "paired", "bootstrap"]
+Resamples = Annotated[int, Meta(ge=99, le=10**8, description="a whole number, 99 or more")]
+Seed = Annotated[int, Meta(ge=0, lt=2**63, description="a whole number, 0 or more, below 2**63")]
 Method = Literal["none", "bonferroni", "holm", "hochberg", "bh", "by"]
 Family = Literal["candidate", "sweep"]
 Unlisted = Literal["error", "ignore"]
 
 
 class Kpi(Struct, frozen=True, forbid_unknown_fields=True):
-    """A KPI: which direction is better, and what it is (shown only)."""
+    """A KPI: which direction is better, what it is (shown only), and what of it the bootstrap compares.
+
+    The statistic is ``mean``, ``median``, a percentile such as ``p95``, ``std``, ``trimmed_mean`` (without a tenth of
+    the values at each end) or ``proportion``. The t tests compare means.
+    """
 
     direction: Direction
     description: Text = ""
+    statistic: Name = "mean"
 
 
 class Guard(Struct, frozen=True, forbid_unknown_fields=True):
@@ -60,6 +69,32 @@ class Suite(Struct, frozen=True, forbid_unknown_fields=True):
     min_cases: Cases | None = None
     directions: dict[Name, Direction] | None = None
     guards: dict[Name, Guard] | None = None
+    statistics: dict[Name, Name] | None = None
+
+
+class Bootstrap(Struct, frozen=True, forbid_unknown_fields=True):
+    """How the intervals of ``test = "bootstrap"`` are found; see `fastgate.stats.bootstrap`.
+
+    Parameters
+    ----------
+    method : {"bca", "percentile", "basic", "normal", "studentised"}
+        Studentised intervals exist for means and proportions.
+    engine : {"auto", "exact", "saddlepoint", "resample"}
+        A comparison for which the engine has no interval is undefined; ``auto`` always finds one that has.
+    n_resamples : int
+        Where the engine resamples.
+    seed : int
+        With the names of candidate, baseline, suite and KPI it decides the draws of a comparison.
+    paired : bool
+        Whether the statistic is that of the cases' differences (a mean, trimmed mean, median or proportion), not
+        the difference of two statistics.
+    """
+
+    method: Literal["bca", "percentile", "basic", "normal", "studentised"] = "bca"
+    engine: Literal["auto", "exact", "saddlepoint", "resample"] = "auto"
+    n_resamples: Resamples = 9999
+    seed: Seed = 0
+    paired: bool = False
 
 
 class Correction(Struct, frozen=True, forbid_unknown_fields=True):
@@ -118,12 +153,14 @@ class BenchmarkPolicy(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
         Free text.
     alpha : float
         A win or loss is a difference at p < alpha; 0 < alpha < 0.5.
-    test : {"welch", "paired"}
-        Welch's t test of two samples, or the t test of the cases' differences.
+    test : {"welch", "paired", "bootstrap"}
+        Welch's t test of two samples, the t test of the cases' differences, or whether the bootstrap interval
+        of a KPI's statistic excludes 0.
     alternative : {"two-sided", "one-sided"}
         One-sided looks in the KPI's better direction for a win, in the other for a loss.
     confidence_level, power : float
-        Of the intervals and the minimum detectable effects shown; they decide nothing.
+        Of the intervals and the minimum detectable effects shown; they decide nothing. Bootstrap intervals do
+        decide: their level is that of alpha, and neither number is used.
     min_suite_wins : int, optional
         Suites to win against every baseline; 6 unless stated, which then takes six suites at least.
     min_cases : int
@@ -140,7 +177,9 @@ class BenchmarkPolicy(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     unlisted : {"error", "ignore"}
         Whether suites and KPIs that only the data name are an error, or are left out and named in the evidence.
     correction : Correction
-        Of the deciding KPIs' p-values.
+        Of the deciding KPIs' p-values. Intervals have none: with the bootstrap, ``none``.
+    bootstrap : Bootstrap, optional
+        How intervals are found, where the test is ``bootstrap``; its defaults unless stated.
     tenants : dict of str to Tenant
         May only raise strictness.
     """
@@ -150,7 +189,7 @@ class BenchmarkPolicy(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     description: Text = ""
     baselines: tuple[Name, ...]
     alpha: Alpha = 0.05
-    test: Literal["welch", "paired"] = "welch"
+    test: Test = "welch"
     alternative: Alternative = "two-sided"
     confidence_level: Share = 0.95
     power: Share = 0.8
@@ -162,6 +201,7 @@ class BenchmarkPolicy(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     trials: Literal["mean", "refuse"] = "mean"
     unlisted: Unlisted = "error"
     correction: Correction = Correction()
+    bootstrap: Bootstrap | None = None
     kpis: dict[Name, Kpi]
     suite_defaults: Suite = Suite()
     suites: dict[Name, Suite]
@@ -188,6 +228,8 @@ class SuiteRules(Struct, frozen=True):
         The guards that must not be significantly worse: those without a margin, and those where the policy
         and a tenant state one requirement each.
     min_cases : int
+    statistics : dict of str to str
+        What the bootstrap compares, of each KPI in `kpis`; empty for the t tests.
     """
 
     name: str
@@ -198,6 +240,7 @@ class SuiteRules(Struct, frozen=True):
     guards: dict[str, float | None]
     not_worse: tuple[str, ...]
     min_cases: int
+    statistics: dict[str, str] = {}
 
 
 class BenchmarkRules(Struct, frozen=True, kw_only=True):
@@ -214,6 +257,10 @@ class BenchmarkRules(Struct, frozen=True, kw_only=True):
         alpha would make that harder to establish, and so loosen the guard. For the same reason guards are
         tested one-sided, whatever `alternative` says, and are not corrected. Non-inferiority is shown at
         `alpha`.
+    confidence_level : float
+        Under the bootstrap that of the intervals that decide: 1 - alpha, or 1 - 2 alpha one-sided.
+    bootstrap : Bootstrap or None
+        Explicit where the test is ``bootstrap``, else None.
     suites : dict of str to SuiteRules
         In the policy's order.
     """
@@ -224,7 +271,7 @@ class BenchmarkRules(Struct, frozen=True, kw_only=True):
     baselines: tuple[str, ...]
     alpha: float
     guard_alpha: float
-    test: Literal["welch", "paired"]
+    test: Test
     alternative: Alternative
     confidence_level: float
     power: float
@@ -236,3 +283,9 @@ class BenchmarkRules(Struct, frozen=True, kw_only=True):
     unlisted: Unlisted
     correction: Correction
     suites: dict[str, SuiteRules]
+    bootstrap: Bootstrap | None = None
+
+    @property
+    def pairs_cases(self) -> bool:
+        """Whether the deciding test is of the cases' differences."""
+        return self.test == "paired" or (self.bootstrap is not None and self.bootstrap.paired)

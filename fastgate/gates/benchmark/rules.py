@@ -8,6 +8,7 @@ from typing import Any
 from msgspec import structs, to_builtins
 
 from fastgate.errors import PolicyError
+from fastgate.gates.benchmark import bootstrap_rules
 from fastgate.gates.benchmark.policy import (
     BenchmarkPolicy,
     BenchmarkRules,
@@ -141,7 +142,7 @@ def _base(policy: BenchmarkPolicy, place: Place) -> BenchmarkRules:
     }
     wins = _suite_wins(policy, place)
     method, family = _pair(policy.correction)
-    return BenchmarkRules(
+    rules = BenchmarkRules(
         name=policy.name,
         tenant=None,
         baselines=policy.baselines,
@@ -160,6 +161,8 @@ def _base(policy: BenchmarkPolicy, place: Place) -> BenchmarkRules:
         correction=Correction(method, family),
         suites=suites,
     )
+    bootstrap_rules.refuse_idle(policy, place)
+    return bootstrap_rules.completed(rules, policy, place)
 
 
 def _pair(correction: Correction) -> tuple[Any, Any]:
@@ -209,7 +212,7 @@ def _known_kpis(suite: Suite, policy: BenchmarkPolicy, place: Place) -> None:
         refuse_duplicates(suite.kpis, place.at("kpis"))
         for position, kpi in enumerate(suite.kpis):
             _known(kpi, policy, place.at("kpis", position))
-    for key in ("directions", "guards"):
+    for key in ("directions", "guards", "statistics"):
         for kpi in getattr(suite, key) or {}:
             _known(kpi, policy, place.at(key, kpi))
     if suite.decided_by is not None and suite.decided_by not in ("all", "any"):
@@ -244,13 +247,14 @@ def _suite(name: str, stated: Suite, policy: BenchmarkPolicy, place: Place) -> S
             expected="a KPI in kpis that is no guard",
             where=str(place.at("guards")),
         )
-    for kpi in stated.directions or {}:
-        if kpi not in kpis:
-            raise PolicyError(
-                f"a direction is given for {kpi!r}, which the suite does not compute",
-                expected=f"one of {', '.join(kpis)}",
-                where=str(place.at("directions", kpi)),
-            )
+    for key in ("directions", "statistics"):
+        for kpi in getattr(stated, key) or {}:
+            if kpi not in kpis:
+                raise PolicyError(
+                    f"a {key[:-1]} is given for {kpi!r}, which the suite does not compute",
+                    expected=f"one of {', '.join(kpis)}",
+                    where=str(place.at(key, kpi)),
+                )
     cases = default.min_cases if stated.min_cases is None else stated.min_cases
     return SuiteRules(
         name=name,
@@ -301,7 +305,8 @@ def _raised(rules: BenchmarkRules, policy: BenchmarkPolicy, name: str, place: Pl
         suites[key] = structs.replace(suite_rules, min_cases=cases)
     raised.pop("min_cases")
     method, family = raised.pop("correction")
-    return structs.replace(rules, tenant=name, suites=suites, correction=Correction(method, family), **raised)
+    own = structs.replace(rules, tenant=name, suites=suites, correction=Correction(method, family), **raised)
+    return bootstrap_rules.completed(own, policy, place)
 
 
 def _raised_suite(rules: SuiteRules, own: TenantSuite, policy: BenchmarkPolicy, place: Place) -> SuiteRules:
@@ -349,15 +354,19 @@ def decisive(rules: BenchmarkRules) -> dict[str, Any]:
     """What of the rules can change a verdict, in an order that does not depend on the file's.
 
     Left out: `name`, `tenant`, `confidence_level` and `power`, which are shown and decide nothing, and `unlisted`,
-    which decides whether there is a verdict, not which. Names of suites, KPIs and baselines are data, so they
+    which decides whether there is a verdict, not which. (The bootstrap's level follows from alpha.) Names of suites, KPIs and baselines are data, so they
     stay, sorted.
     """
     plain: dict[str, Any] = to_builtins(rules)
     for cosmetic in ("name", "tenant", "confidence_level", "power", "unlisted"):
         del plain[cosmetic]
     plain["baselines"] = sorted(plain["baselines"])
+    if rules.bootstrap is None:  # policies of the t tests keep the hash that they always had
+        del plain["bootstrap"]
     for suite in plain["suites"].values():
         del suite["name"]
+        if rules.bootstrap is None:
+            del suite["statistics"]
         for key in ("kpis", "deciding_kpis", "not_worse"):
             suite[key] = sorted(suite[key])
     return plain

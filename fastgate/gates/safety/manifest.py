@@ -28,6 +28,7 @@ CUSTOMARY: Final = (
 """The fields that two manifests must state and agree on unless a policy says otherwise."""
 
 _LABELS: Final = ("build", "suite")
+_TABLES: Final = ("sampling", "extra")
 
 # Written so that NaN does not fit.
 _NUMBERS: Final[dict[str, tuple[str, Callable[[float], bool]]]] = {
@@ -175,7 +176,7 @@ def _unnested(data: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     for name, value in data.items():
         if not isinstance(name, str):
             raise ArgumentError("a field of a manifest has no name", expected="a text", received=show(name))
-        if name in ("sampling", "extra") and isinstance(value, Mapping):
+        if name in _TABLES and isinstance(value, Mapping):
             yield from _unnested(value)
         else:
             yield name, value
@@ -214,7 +215,7 @@ def _checked_extra(extra: Any) -> Mapping[str, Any]:
     if not isinstance(extra, Mapping):
         raise _unusable("extra", extra, "a table of fields")
     for name in extra:
-        if not isinstance(name, str) or not name or name in _names():
+        if not isinstance(name, str) or not name or name in (*_names(), *_TABLES):
             raise _unusable("extra", name, "names of further fields")
     try:
         plain = _plain(extra)
@@ -227,6 +228,8 @@ def _checked_extra(extra: Any) -> Mapping[str, Any]:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
+        if not all(isinstance(key, str) for key in value):
+            raise TypeError("a table's key is no text")
         return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]

@@ -70,7 +70,10 @@ def _json(text: str) -> Any:
             raise ValueError(f"a key stands twice: {', '.join(name for name, _ in pairs)}"[:200])
         return table
 
-    return json.loads(text, object_pairs_hook=once)
+    def refuse(constant: str) -> None:
+        raise ValueError(f"{constant} is no JSON")
+
+    return json.loads(text, object_pairs_hook=once, parse_constant=refuse)
 
 
 def _runs(data: Any, where: str) -> Iterator[tuple[Mapping[str, Any], str]]:

@@ -29,7 +29,7 @@ def safety_gate(
     manifests: Any,
     policy: PolicySource,
     *,
-    baseline: str,
+    baseline: str | int,
     candidates: Sequence[str] | None = None,
     tenant: str | None = None,
     columns: Mapping[str, str] | None = None,
@@ -49,7 +49,7 @@ def safety_gate(
     policy : path, preset name, dict or SafetyPolicy
         The rule: suites, noise floor, what must agree.
     baseline : str
-        The build that the others are compared with.
+        The build that the others are compared with; a number where builds are numbered.
     candidates : sequence of str, optional
         The builds to judge; all but the baseline unless given.
     tenant : str, optional
@@ -99,8 +99,7 @@ def safety_gate(
         stated = manifests_of_rows(outcomes.attributes, "columns of the outcomes")
     else:
         stated = read_manifests(manifests)
-    if isinstance(baseline, int):
-        baseline = str(baseline)  # builds numbered by integers
+    baseline = str(baseline) if isinstance(baseline, int) else baseline  # builds numbered by integers
     suites, ignored = _suites(outcomes, rules, baseline)
     builds = outcomes.builds
     judged = chosen_candidates(

@@ -68,10 +68,8 @@ def _suite(row: dict[str, Any], policy: dict[str, Any]) -> Iterator[RenderableTy
 
 def _changes(candidate: facts.Candidate) -> list[str]:
     """What it takes for another verdict, and what to do."""
-    found = []
     regressed = [row for row in candidate.suites if row["outcome"] == "regression"]
-    for row in regressed:
-        found.append(f"{words.name(row['suite'])}: {_recovery(row)}")
+    found = [f"{words.name(row['suite'])}: {_recovery(row)}" for row in regressed]
     codes = set(candidate.row["reasons"])
     if codes & {"differing_field", "mixed_manifest"}:
         fields = list(dict.fromkeys(words.name(each.field) for each in candidate.differences))

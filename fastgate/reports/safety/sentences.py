@@ -127,7 +127,7 @@ def rule_sentence(row: Mapping[str, Any]) -> str:
     change, floor = change_and_floor(row)
     rates = [rate(row[f"passes_{side}"], row[f"n_{side}"], row[f"rate_{side}"]) for side in _SIDES]
     return (
-        f"pass rate {rates[0]} after {rates[1]}: change {change} points, noise floor e {floor} points "
+        f"baseline {rates[1]}, candidate {rates[0]}: change {change} points, noise floor e {floor} points "
         f"({METHODS[row['method']]}, {words.percent(row['confidence_level'])}, n {words.count(row['n_baseline'])})"
     )
 
@@ -209,7 +209,7 @@ def _on_trials(row: Mapping[str, Any]) -> list[str]:
     return [
         f"trials: of {words.plural(row['repeated_cases'], 'case')} with several, "
         f"{words.count(row['regressed_every_trial'])} regressed and {words.count(row['fixed_every_trial'])} were fixed "
-        f"in every trial; flake rate {rates[0]} after {rates[1]}{explained}"
+        f"in every trial; flake rate {rates[0]} (candidate) and {rates[1]} (baseline){explained}"
     ]
 
 
@@ -217,7 +217,9 @@ def _on_errors(row: Mapping[str, Any]) -> list[str]:
     if not row["errors_candidate"] and not row["errors_baseline"]:
         return []
     errors = [words.count(row[f"errors_{side}"] or 0) for side in _SIDES]
-    return [f"executions that failed, neither passes nor failures: {errors[0]} after {errors[1]}"]
+    return [
+        f"executions that failed, neither passes nor failures: {errors[0]} (candidate), {errors[1]} (baseline)"
+    ]
 
 
 def difference_sentence(difference: Difference, total: int, show: Show = words.name) -> str:
@@ -231,7 +233,7 @@ def difference_sentence(difference: Difference, total: int, show: Show = words.n
         "not stated" if value is None else show(value)
         for value in (difference.baseline, difference.candidate)
     ]
-    more = "" if difference.problem == "differs" else f": {PROBLEMS[difference.problem]}"
+    more = f": {PROBLEMS['other_order']}" if difference.problem == "other_order" else ""
     return f"{show(difference.field)}: baseline {values[0]}, candidate {values[1]}{more}{where}"
 
 
@@ -250,19 +252,24 @@ def why(candidate: Candidate, show: Show = words.name) -> list[str]:
     """The reasons of a verdict, one sentence each, with their suites; the differing fields under theirs."""
     total = len(candidate.suites)
     found = []
-    listed = False
     for code in sorted(candidate.row["reasons"], key=lambda code: code != "regression"):
         suites = [show(row["suite"]) for row in candidate.suites if code in row["reasons"]]
-        where = "" if len(suites) == total > 1 else f": {words.listing(suites)}"
-        every = " on every suite" if not where else ""
-        found.append(f"{MEANINGS[code]}{every}{where}")
-        if not listed and code in _OF_FIELDS:
-            listed = True
-            found += [f"  {difference_sentence(each, total, show)}" for each in candidate.differences]
+        where = " on every suite" if len(suites) == total > 1 else f": {words.listing(suites)}"
+        found.append(f"{MEANINGS[code]}{where}")
+        found += [
+            f"  {difference_sentence(each, total, show)}"
+            for each in candidate.differences
+            if each.problem in _PROBLEMS_OF.get(code, ())
+        ]
     return found
 
 
-_OF_FIELDS: Final = ("differing_field", "missing_field", "missing_manifest", "mixed_manifest")
+_PROBLEMS_OF: Final = {
+    "differing_field": ("differs", "other_order"),
+    "missing_field": ("missing_in_candidate", "missing_in_baseline", "missing_in_both"),
+    "missing_manifest": ("no_manifest",),
+    "mixed_manifest": ("mixed",),
+}
 
 
 def notes(result: SafetyResult, show: Show = words.name) -> list[str]:
