@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from fastgate.cell_intervals import intervals
     from fastgate.cells import Cells
     from fastgate.errors import ArgumentError, DataError, FastgateError, PolicyError
     from fastgate.frames import pack
@@ -31,6 +32,7 @@ __all__ = [
     "StabilityResult",
     "__version__",
     "benchmark_gate",
+    "intervals",
     "load",
     "load_policy",
     "pack",
@@ -40,6 +42,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "cell_intervals": ("intervals",),
     "cells": ("Cells",),
     "errors": ("ArgumentError", "DataError", "FastgateError", "PolicyError"),
     "frames": ("pack",),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping
 from functools import cache
 from typing import Any
@@ -61,8 +62,6 @@ def manifests(*builds: str, **changed: Mapping[str, Any]) -> dict[str, Any]:
 
 def safety_policy() -> dict[str, Any]:
     """The policy of `SAFETY_TOML`."""
-    import tomllib
-
     return tomllib.loads(SAFETY_TOML)
 
 
@@ -103,8 +102,6 @@ paraphrase = 0.95
 
 def stability_policy() -> dict[str, Any]:
     """The policy of `STABILITY_TOML`."""
-    import tomllib
-
     return tomllib.loads(STABILITY_TOML)
 
 

@@ -14,6 +14,7 @@ import click
 from fastgate import __version__
 from fastgate.cli.benchmark import benchmark
 from fastgate.cli.failures import guarded
+from fastgate.cli.interval import interval
 from fastgate.cli.policy import policy
 from fastgate.cli.results import explain, schema
 from fastgate.cli.safety import safety
@@ -38,7 +39,7 @@ def app() -> None:
     """May this build ship? Verdicts of release gates from noisy measurements."""
 
 
-for command in (benchmark, safety, stability, explain, policy, schema):
+for command in (benchmark, safety, stability, explain, interval, policy, schema):
     app.add_command(command)
 
 

@@ -28,6 +28,11 @@ Example:
 @options.tenant_option
 @options.candidates_option("All but the baselines are judged")
 @options.columns_option("samples")
+@click.option(
+    "--shape",
+    type=click.Choice(["runs", "pairs", "packed", "packed_runs", "packed_pairs", "moments"]),
+    help="The shape of the samples, where their columns fit more than one.",
+)
 @options.output_options
 def benchmark(
     samples: tuple[str, ...],
@@ -37,6 +42,7 @@ def benchmark(
     tenant: str | None,
     candidates: tuple[str, ...],
     columns: dict[str, str],
+    shape: str | None,
     **output: Any,
 ) -> int:
     """Judge candidate builds by the benchmark gate.
@@ -57,6 +63,7 @@ def benchmark(
             tenant=tenant,
             candidates=list(candidates) or None,
             columns=columns or None,
+            shape=shape,
         )
 
     return judge(gate, inputs=[*samples, policy], **output)

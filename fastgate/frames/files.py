@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import difflib
 import glob
+import gzip
+import json
 import os
+import zlib
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from fastgate.errors import DataError
-from fastgate.frames.columns import holds_numbers
+from fastgate.frames.joining import joined
+from fastgate.frames.libraries import is_foreign, open_stream
 from fastgate.frames.sources import Source, translated
 
 __all__ = ["find_files", "open_files"]
@@ -39,17 +43,29 @@ def find_files(source: str | os.PathLike[Any]) -> list[Path]:
     Raises
     ------
     DataError
-        When there are none.
+        When there are none, the path is empty, or a folder cannot be searched.
     """
     text = os.fsdecode(os.fspath(source))
+    if not text.strip():
+        raise DataError(
+            "the path is empty",
+            expected="the path of a file or folder, or a pattern",
+            received=repr(text),
+            hint='the working folder is "."; an empty path is often a variable that was not set',
+        )
+    # Folders may be closed, change or vanish while they are searched.
+    with translated("the path cannot be searched", text):
+        return _found(text)
+
+
+def _found(text: str) -> list[Path]:
     path = Path(text).expanduser()
     if path.is_dir():
         return _folder(path)
     if path.exists():
         return [path]
     if glob.has_magic(text):
-        with translated("the pattern cannot be used", text):
-            found = [Path(match) for match in sorted(glob.glob(str(path), recursive=True))]
+        found = [Path(match) for match in sorted(glob.glob(str(path), recursive=True))]
         files = [match for match in found if match.is_file()]
         if not files and found:
             files = [file for folder in found for file in _folder(folder)]
@@ -62,18 +78,24 @@ def find_files(source: str | os.PathLike[Any]) -> list[Path]:
                 hint="quote the pattern in a shell; ** crosses folders",
             )
         return files
+    raise DataError(
+        "the file does not exist",
+        expected="a file",
+        received="none",
+        where=text,
+        hint=_suggestion(text, path),
+    )
+
+
+def _suggestion(text: str, path: Path) -> str:
     if "://" in text:
-        hint = "read remote files with polars.scan_parquet(url, ...) and pass that LazyFrame"
-    elif path.parent.is_dir():
-        near = difflib.get_close_matches(path.name, [entry.name for entry in path.parent.iterdir()], n=1)
-        hint = (
-            f"did you mean {path.parent / near[0]}?"
-            if near
-            else f"the folder {path.parent} is there, the file is not"
-        )
-    else:
-        hint = f"there is no folder {path.parent} either (working folder: {Path.cwd()})"
-    raise DataError("the file does not exist", expected="a file", received="none", where=text, hint=hint)
+        return "read remote files with polars.scan_parquet(url, ...) and pass that LazyFrame"
+    if not path.parent.is_dir():
+        return f"there is no folder {path.parent} either (working folder: {Path.cwd()})"
+    near = difflib.get_close_matches(path.name, [entry.name for entry in path.parent.iterdir()], n=1)
+    if near:
+        return f"did you mean {path.parent / near[0]}?"
+    return f"the folder {path.parent} is there, the file is not"
 
 
 def _folder(folder: Path) -> list[Path]:
@@ -107,71 +129,9 @@ def open_files(files: list[Path]) -> Source:
     Raises
     ------
     DataError
-        When a file is empty, unreadable, of unknown format, or unlike the first.
+        When a file is empty, unreadable or of unknown format.
     """
-    files = list(dict.fromkeys(files))
-    scans = [_scan(file) for file in files]
-    if len(scans) == 1:
-        return scans[0]
-    where = f"{files[0]} and {len(files) - 1} more"
-
-    def fetch(wanted: list[str]) -> pl.DataFrame:
-        frames = []
-        for scan in scans:
-            missing = [name for name in wanted if name not in scan.columns]
-            if missing:
-                raise DataError(
-                    "the files do not have the same columns",
-                    expected=f"{', '.join(wanted)}, as in {scans[0].where}",
-                    received=", ".join(scan.columns),
-                    where=scan.where,
-                    hint="narrow the pattern to the files of one table",
-                )
-            with translated("the file cannot be read", scan.where):
-                frames.append(scan.fetch(wanted))
-        return pl.concat(_alike(frames, scans), rechunk=False)
-
-    return Source(where, scans[0].columns, scans[0].textual, fetch)
-
-
-def _alike(frames: list[pl.DataFrame], scans: list[Source]) -> list[pl.DataFrame]:
-    """The files' frames with the same types, where these differ only in width."""
-    for name in frames[0].columns:
-        first = frames[0].schema[name]
-        common = first
-        for frame, scan in zip(frames, scans, strict=True):
-            wider = _wider(common, frame.schema[name])
-            if wider is None or scan.textual != scans[0].textual:
-                raise DataError(
-                    "the files do not have the same types",
-                    expected=f"{name}: {first}, as in {scans[0].where}",
-                    received=f"{name}: {frame.schema[name]}" + (" (CSV text)" if scan.textual else ""),
-                    where=scan.where,
-                    hint="convert the files to one type, or pass them separately",
-                )
-            common = wider
-        frames = [frame.with_columns(pl.col(name).cast(common)) for frame in frames]
-    return frames
-
-
-def _wider(one: Any, other: Any) -> Any:
-    """The type that holds the values of both, or None."""
-    if one == other or other == pl.Null:
-        return one
-    if one == pl.Null:
-        return other
-    texts = (pl.String, pl.Categorical, pl.Enum)
-    if one in texts and other in texts:
-        return pl.String()
-    if one.is_integer() and other.is_integer():
-        # UInt64 and a signed type have no common one but text's, which is what keys become anyway.
-        return pl.Int64() if pl.UInt64 not in (one, other) else None
-    if holds_numbers(one) and holds_numbers(other):
-        return pl.Float64()
-    if isinstance(one, pl.List) and isinstance(other, pl.List):
-        inner = _wider(one.inner, other.inner)
-        return None if inner is None else pl.List(inner)
-    return None
+    return joined([_scan(file) for file in dict.fromkeys(files)])
 
 
 def _scan(file: Path) -> Source:
@@ -207,14 +167,78 @@ def _scan(file: Path) -> Source:
     if kind in ("ndjson", "json"):
         hint = "one JSON object a line; JSON has no NaN: write null for a missing value"
     with translated(f"the file cannot be read as {kind}", where, hint):
+        if kind == "arrow" and _needs_pyarrow(file, head):
+            return _through_pyarrow(file, head)
         frame = _lazy(file, kind, head)
-        names = tuple(frame.collect_schema().names())
+        names = _written_names(file, kind, head, frame.collect_schema().names())
 
     def fetch(wanted: list[str]) -> pl.DataFrame:
         with translated(f"the file cannot be read as {kind}", where, hint):
             return frame.select(wanted).collect()
 
     return Source(where, names, kind in ("csv", "tsv"), fetch)
+
+
+def _arrow_reader(file: Path, head: bytes) -> Any:
+    import pyarrow as pa
+
+    mapped = pa.memory_map(str(file))
+    return pa.ipc.open_file(mapped) if head.startswith(b"ARROW1") else pa.ipc.open_stream(mapped)
+
+
+def _needs_pyarrow(file: Path, head: bytes) -> bool:
+    """Whether an Arrow file has a type at which Polars panics, even if that column is not wanted."""
+    import pyarrow as pa
+
+    try:
+        schema = _arrow_reader(file, head).schema
+    except (pa.ArrowException, OSError):
+        return False  # Polars says what is wrong
+    return any(
+        is_foreign(field.type) or isinstance(field.type, pa.ListViewType | pa.LargeListViewType)
+        for field in schema
+    )
+
+
+def _through_pyarrow(file: Path, head: bytes) -> Source:
+    def fetch(wanted: list[str]) -> pl.DataFrame:
+        with translated("the file cannot be read as arrow", str(file)):
+            return open_stream(_arrow_reader(file, head).read_all(), str(file)).fetch(wanted)
+
+    return Source(str(file), tuple(_arrow_reader(file, head).schema.names), False, fetch)
+
+
+def _written_names(file: Path, kind: str, head: bytes, names: list[str]) -> tuple[str, ...]:
+    """The names of the columns as the file has them: Polars renames, or drops, one that is there twice."""
+    if kind in ("csv", "tsv") and any("_duplicated_" in name for name in names):
+        first = _csv(file, kind, has_header=False).head(1).collect().row(0)
+        pairs = zip(names, (name or "" for name in first), strict=True)
+        return tuple(raw if name.startswith(f"{raw}_duplicated_") else name for name, raw in pairs)
+    if kind in ("ndjson", "json"):
+        keys = _first_keys(file, kind == "json" and head.lstrip().startswith(b"["))
+        return (*names, *(key for key in dict.fromkeys(keys) if key in names and keys.count(key) > 1))
+    return tuple(names)
+
+
+def _first_keys(file: Path, is_list: bool) -> list[str]:
+    """The keys of the first object, with repetitions; a program that repeats a key does so everywhere."""
+    opened = gzip.open if file.suffix.lower() == ".gz" else open
+    decoder = json.JSONDecoder(object_pairs_hook=lambda pairs: [key for key, _ in pairs])
+    try:
+        with opened(file, "rb") as stream:
+            if is_list:
+                text = stream.read().decode().lstrip().removeprefix("[")
+            else:
+                text = next((line for line in stream if line.strip()), b"").decode()
+        keys, _ = decoder.raw_decode(text.lstrip())
+    except (OSError, EOFError, ValueError, RecursionError, zlib.error):
+        return []  # Polars reads more (zst), or says what is wrong
+    return keys if isinstance(keys, list) and all(isinstance(key, str) for key in keys) else []
+
+
+def _csv(file: Path, kind: str, *, has_header: bool = True) -> pl.LazyFrame:
+    separator = "\t" if kind == "tsv" else ","
+    return pl.scan_csv(file, separator=separator, has_header=has_header, infer_schema=False, glob=False)
 
 
 def _lazy(file: Path, kind: str, head: bytes) -> pl.LazyFrame:
@@ -226,7 +250,7 @@ def _lazy(file: Path, kind: str, head: bytes) -> pl.LazyFrame:
             return pl.scan_ipc(glob.escape(str(file)), hive_partitioning=False)
         return pl.read_ipc_stream(file).lazy()
     if kind in ("csv", "tsv"):
-        return pl.scan_csv(file, separator="\t" if kind == "tsv" else ",", infer_schema=False, glob=False)
+        return _csv(file, kind)
     if kind == "json" and head.lstrip().startswith(b"["):
         return pl.read_json(file, infer_schema_length=None).lazy()
     # Types are inferred from all lines: an integer in the first hundred may be followed by a fraction.

@@ -9,6 +9,7 @@ import polars as pl
 
 from fastgate.cells import Cells
 from fastgate.errors import ArgumentError, DataError
+from fastgate.frames.forks import require_working_process
 from fastgate.frames.moments import from_moments
 from fastgate.frames.packing import TRIAL_RULES, from_lists, from_rows
 from fastgate.frames.reading import open_source
@@ -38,8 +39,8 @@ def read_samples(
         columns by default.
     trials : {"mean", "median", "refuse"}, optional
         What becomes of repeated trials of a case (column ``trial``): they are averaged, since they are not
-        independent; or each counts as a duplicate of its case, a fault. A case with a missing trial is missing (a
-        lost trial is seldom lost at random), one with an infinite trial infinite.
+        independent; or each counts as a duplicate of its case, a fault. A case with an infinite trial is infinite,
+        whatever its others are; else one with a missing trial is missing (a lost trial is seldom lost at random).
 
     Returns
     -------
@@ -50,13 +51,18 @@ def read_samples(
     ArgumentError
         When an argument is not one of the above.
     DataError
-        When the source cannot be read, fits no shape, or a column has an unusable type or a key without a name.
+        When the source cannot be read, fits no shape, a column is only in some of several files or has an unusable
+        type, a key has no name, or moments contradict each other (``min`` above ``max``, ``mean`` outside them, a
+        spread that they do not allow, a spread without values).
 
     Notes
     -----
     Keys may be text, categories, integers or dates, and become text. Values may be floats, integers, booleans or
     decimals, and become float64; null becomes NaN, a missing value. In CSV all columns are text: keys are
     used as they stand, values parsed.
+
+    A cell whose moments are not finite (a missing or infinite ``mean`` or spread of values that are there, an
+    infinite ``min`` or ``max``) keeps its ``n``, and its other moments are NaN: it can decide nothing.
 
     A case that a cell has twice (the same trial twice, where there are trials) is kept twice and counted in
     ``n_duplicates``; other cells are not affected.
@@ -73,7 +79,7 @@ def read_samples(
     >>> samples.index["build"].to_list(), samples.values[1].tolist(), samples.case_names.to_list()
     (['a', 'b'], [2.0, 0.5], ['1', '2'])
     """
-    if trials not in TRIAL_RULES:
+    if not isinstance(trials, str) or trials not in TRIAL_RULES:
         raise ArgumentError(
             "there is no such rule for repeated trials",
             expected=", ".join(sorted(TRIAL_RULES)),
@@ -125,6 +131,7 @@ def pack(
     >>> packed.row(0)
     ('a', 's', 'k', [2.0, 1.0], ['x', 'y'])
     """
+    require_working_process()
     samples = (
         source if isinstance(source, Samples) else read_samples(source, columns, shape=shape, trials=trials)
     )

@@ -6,9 +6,10 @@ from typing import Any
 
 import polars as pl
 
+from fastgate.errors import DataError
 from fastgate.frames.sources import Source, translated
 
-__all__ = ["open_duckdb", "open_pandas", "open_stream"]
+__all__ = ["is_foreign", "open_duckdb", "open_pandas", "open_stream"]
 
 
 def open_stream(source: Any, where: str) -> Source:
@@ -24,9 +25,43 @@ def open_stream(source: Any, where: str) -> Source:
 
     def fetch(wanted: list[str]) -> pl.DataFrame:
         schema = pa.schema([reader.schema.field(name) for name in wanted])
+        _refuse_types(schema, where)
         return _from_arrow(pa.Table.from_batches([batch.select(wanted) for batch in reader], schema))
 
     return Source(where, tuple(reader.schema.names), False, fetch)
+
+
+def _refuse_types(schema: Any, where: str) -> None:
+    """Refuse columns of Arrow types at which Polars panics, which it would report on standard error itself.
+
+    Raises
+    ------
+    DataError
+        When the pyarrow schema has one.
+    """
+    for field in schema:
+        if is_foreign(field.type):
+            raise DataError(
+                f"the column {field.name!r} has a type that Polars does not read",
+                expected="floats, integers, decimals of up to 38 digits (decimal128), booleans, text or lists",
+                received=str(field.type),
+                where=where,
+                hint="cast it first: numbers to double, names to text",
+            )
+
+
+def is_foreign(kind: Any) -> bool:
+    """Whether Polars panics at this pyarrow type, or at one within it."""
+    import pyarrow.types as kinds
+
+    if kinds.is_decimal256(kind) or kinds.is_interval(kind) or kinds.is_union(kind):
+        return True
+    if kinds.is_run_end_encoded(kind):
+        return True
+    # A dictionary's values and a list's items are no fields of it.
+    inner = [getattr(kind, name) for name in ("value_type", "item_type") if hasattr(kind, name)]
+    inner += [kind.field(index).type for index in range(kind.num_fields)] if kinds.is_struct(kind) else []
+    return any(is_foreign(part) for part in inner)
 
 
 def _from_arrow(table: Any) -> pl.DataFrame:
@@ -64,7 +99,9 @@ def open_pandas(frame: Any) -> Source:
 
         positions = [names.index(name) for name in wanted]
         part = frame.iloc[:, positions]
-        return _from_arrow(pa.Table.from_pandas(part.set_axis(wanted, axis=1), preserve_index=False))
+        table = pa.Table.from_pandas(part.set_axis(wanted, axis=1), preserve_index=False)
+        _refuse_types(table.schema, "pandas DataFrame")
+        return _from_arrow(table)
 
     return Source("pandas DataFrame", names, False, fetch)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -46,17 +47,27 @@ def from_moments(frame: pl.DataFrame, keys: Sequence[str], spread: str, where: s
 
     def numbers(name: str) -> Floats:
         column = number_column(frame[name], name, where, textual=textual)
-        return np.asarray(column.to_numpy(), np.float64)[first]
+        return np.asarray(column.to_numpy(), np.float64)
 
-    n = _counts(frame, "n", where, textual)[first]
-    missing = np.zeros_like(n)
+    unknown = np.full(frame.height, np.nan)
+    missing = np.zeros(first.size, np.int64)
     if "n_missing" in frame.columns:
         missing = _counts(frame, "n_missing", where, textual)[first]
-    mean, m2 = numbers("mean"), _sum_of_squares(frame, spread, where, textual)[first]
-    constant = m2 == 0.0
-    if "min" in frame.columns and "max" in frame.columns:
-        least, most = numbers("min"), numbers("max")
-        constant = np.where(np.isnan(least) | np.isnan(most), constant, least == most)
+    given = _Given(
+        n=_counts(frame, "n", where, textual),
+        mean=numbers("mean"),
+        m2=_sum_of_squares(frame, spread, where, textual),
+        least=numbers("min") if "min" in frame.columns else unknown,
+        most=numbers("max") if "max" in frame.columns else unknown,
+    )
+    _refuse_contradictions(given, spread, where)
+    n, mean, m2, least, most = (column[first] for column in given)
+    m2 = np.where((n == 1) & np.isfinite(m2), 0.0, m2)
+    constant = np.where(np.isnan(least) | np.isnan(most), m2 == 0.0, least == most)
+    # The moments of values that are not finite say nothing, even where some of them look as if they did.
+    finite = np.isfinite(mean) & np.isfinite(m2) & ~np.isinf(least) & ~np.isinf(most)
+    known = finite | (n == 0)
+    mean, m2, constant = np.where(known, mean, np.nan), np.where(known, m2, np.nan), constant & known
     fingerprints = pl.Series([None] * len(groups), dtype=pl.UInt64)
     if "case_fingerprint" in frame.columns:
         fingerprints = _fingerprints(frame["case_fingerprint"], where).gather(first)
@@ -74,6 +85,63 @@ def from_moments(frame: pl.DataFrame, keys: Sequence[str], spread: str, where: s
         case_fingerprint=pl.when(pl.Series(~broken)).then(fingerprints),
     )
     return Samples("runs", index, (), None, pl.Series(dtype=pl.String), moments, frame.height)
+
+
+class _Given(NamedTuple):
+    """The moments of every row; NaN where a figure is not given."""
+
+    n: Integers
+    mean: Floats
+    m2: Floats
+    least: Floats
+    most: Floats
+
+
+def _refuse_contradictions(given: _Given, spread: str, where: str) -> None:
+    """Refuse finite moments that no values have.
+
+    For values between a and b, with mean μ and sum of squared deviations M: a ≤ μ ≤ b, and (b − a)²/2 ≤ M ≤
+    n (b − a)²/4 (Popoviciu 1935; the lower limit is two values at the ends, all others in the middle). The mean may
+    stray by 8 units in the last place; M, which engines round in many ways, by 10⁻⁹ n max(|a|, |b|)².
+    """
+    n, mean, m2, least, most = given
+    with np.errstate(invalid="ignore", over="ignore", under="ignore"):
+        size = np.fmax(np.abs(least), np.abs(most))
+        rounding = 8 * np.spacing(np.where(np.isfinite(size), size, 0.0))
+        slack = 1e-9 * n * size * size
+        reach = most - least
+        ends = (n > 0) & np.isfinite(reach)
+        faults = {
+            f"n is 0, and {spread} is not": (n == 0) & (m2 != 0) & ~np.isnan(m2),
+            f"n is 1, and {spread} is not 0": (n == 1) & np.isfinite(m2) & (m2 > 1e-9 * mean * mean),
+            "min is above max": (n > 0) & np.isfinite(least) & np.isfinite(most) & (least > most),
+            "mean is below min": (n > 0) & np.isfinite(mean) & np.isfinite(least) & (mean < least - rounding),
+            "mean is above max": (n > 0) & np.isfinite(mean) & np.isfinite(most) & (mean > most + rounding),
+            "n is 1, and min is not max": ends & (n == 1) & (reach > 0),
+            f"{spread} is too large for min and max": ends
+            & np.isfinite(m2)
+            & (m2 > n * reach * reach / 4 + slack),
+            f"{spread} is too small for min and max": ends & (n > 1) & (m2 < reach * reach / 2 - slack),
+        }
+    for problem, rows in faults.items():
+        if rows.any():
+            row = int(np.argmax(rows))
+            figures = [
+                ("n", n),
+                ("mean", mean),
+                ("sum of squared deviations", m2),
+                ("min", least),
+                ("max", most),
+            ]
+            raise DataError(
+                f"the moments contradict each other: {problem}",
+                expected="moments of the same values, min <= mean <= max, the variance with divisor n - 1",
+                received=", ".join(f"{name} {column[row]}" for name, column in figures)
+                + f" in row {row + 1}"
+                + (f", and {rows.sum() - 1} more rows" if rows.sum() > 1 else ""),
+                where=where,
+                hint="look at the query that computes them: each must be of the same rows, and unrounded",
+            )
 
 
 def _fingerprints(column: pl.Series, where: str) -> pl.Series:
@@ -117,7 +185,11 @@ def _sum_of_squares(frame: pl.DataFrame, spread: str, where: str, textual: bool)
             hint="sum(x^2) - n * mean^2 cancels digits and sign; use the engine's own variance function",
         )
     n = _counts(frame, "n", where, textual)
-    scale = {"m2": given, "variance": given * (n - 1)}
-    squares = scale.get(spread, given * given * (n - 1))
-    # Of one value, databases give no variance (or none of the sample) where its deviation is exactly 0.
-    return np.where((n == 1) & (np.isnan(given) | (spread != "m2")), 0.0, squares)
+    squares = given
+    if spread != "m2":
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            squares = (given if spread == "variance" else given * given) * (n - 1)
+    # No values have no spread, whatever stands there: only what is not 0 is worth a complaint. Of one value,
+    # databases give no variance (or none of the sample) where its deviation is exactly 0.
+    squares = np.where((n <= 1) & (spread != "m2"), given, squares)
+    return np.where((n == 1) & np.isnan(given), 0.0, squares)

@@ -8,8 +8,9 @@ from typing import Any
 
 import polars as pl
 
-from fastgate.errors import DataError
+from fastgate.errors import ArgumentError, DataError
 from fastgate.frames.files import find_files, open_files
+from fastgate.frames.forks import require_working_process
 from fastgate.frames.libraries import open_duckdb, open_pandas, open_stream
 from fastgate.frames.sources import Source, translated
 
@@ -38,13 +39,17 @@ def read_frame(source: Any, columns: Sequence[str] | None = None) -> pl.DataFram
     Returns
     -------
     polars.DataFrame
-        CSV columns are text, exactly as they stand in the file, so that a build ``1.10`` stays what it is.
+        CSV columns are text, exactly as they stand in the file, so that a build ``1.10`` stays what it is. Several
+        files must each have every column that is read. Where their types differ, numbers become wider ones
+        (128 bits where 64 do not suffice, else Float64), and integers or dates beside text become text.
 
     Raises
     ------
+    ArgumentError
+        When `columns` is no list of names.
     DataError
         When there is no such file, a file is empty, corrupt, of unknown format or unlike the others, a column
-        is missing, or there are no rows.
+        is missing or there twice, there are no rows, or this process is a fork in which Polars cannot work.
 
     Examples
     --------
@@ -52,12 +57,24 @@ def read_frame(source: Any, columns: Sequence[str] | None = None) -> pl.DataFram
     >>> read_frame(pl.LazyFrame({"build": ["a", "b"], "value": [1.0, 2.0]}), ["value"])["value"].to_list()
     [1.0, 2.0]
     """
+    if columns is not None and (
+        isinstance(columns, str)
+        or not isinstance(columns, Sequence)
+        or not all(isinstance(name, str) for name in columns)
+    ):
+        raise ArgumentError(
+            "the columns to read are no list of names",
+            expected="a list or tuple of names, or None for all",
+            received=repr(columns)[:100],
+            where="argument columns",
+        )
     opened = open_source(source)
     return opened.read(opened.columns if columns is None else columns)
 
 
 def open_source(source: Any) -> Source:
     """A source with the names of its columns, its rows not yet read; parameters and errors as `read_frame`."""
+    require_working_process()
     if isinstance(source, Source):
         return source
     if isinstance(source, str | os.PathLike):
@@ -84,13 +101,35 @@ def open_source(source: Any) -> Source:
     raise DataError(
         "this is not a source of data",
         expected=_ACCEPTED,
-        received="an empty list" if source in ([], ()) else _describe(source),
-        hint="read or build a frame from it first, e.g. with polars.DataFrame(...)",
+        received=_describe(source),
+        hint=_advice(source),
     )
 
 
 def _describe(source: Any) -> str:
     if isinstance(source, list | tuple):
         kinds = sorted({type(item).__name__ for item in source})
-        return f"a {type(source).__name__} of {', '.join(kinds)}"
-    return f"an object of type {type(source).__name__}"
+        return (
+            f"a {type(source).__name__} of {', '.join(kinds)}"
+            if kinds
+            else f"an empty {type(source).__name__}"
+        )
+    kind = type(source)
+    return f"an object of type {kind.__name__ if kind.__module__ == 'builtins' else _full_name(kind)}"
+
+
+def _full_name(kind: type) -> str:
+    return f"{kind.__module__.split('.')[0]}.{kind.__qualname__}"
+
+
+def _advice(source: Any) -> str:
+    if source is None:
+        return "the step before gave nothing: look whether it returns its frame"
+    if isinstance(source, list | tuple) and any(hasattr(item, "__arrow_c_stream__") for item in source):
+        return "put the frames together first, e.g. with polars.concat([...])"
+    if type(source).__module__.split(".")[0] == "numpy":
+        return (
+            "a gate needs to know what each number is: build a frame with its key columns and the numbers, e.g. "
+            "polars.DataFrame({..., 'value': array}); fastgate.stats takes plain arrays"
+        )
+    return "read or build a frame from it first, e.g. with polars.DataFrame(...)"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -101,7 +102,7 @@ def recognise(
     DataError
         When a mapped column is not there, no shape fits, or more than one does.
     """
-    mapping = _checked_mapping(found, columns or {}, where, _names(shapes))
+    mapping = _checked_mapping(found, {} if columns is None else columns, where, _names(shapes))
     names = {name: mapping.get(name, name) for name in _names(shapes)}
     present = {name: theirs for name, theirs in names.items() if theirs in found}
     allowed = _allowed(shape, shapes)
@@ -112,7 +113,7 @@ def recognise(
             expected="the columns of one shape, or the shape by name",
             received=f"{', '.join(found)}, which fit {' and '.join(fit.shape.name for fit in fits)}",
             where=where,
-            hint=" or ".join(f'shape="{fit.shape.name}"' for fit in fits),
+            hint=f"state the shape: {_both_ways(*(fit.shape.name for fit in fits))}",
         )
     if not fits:
         raise _no_fit(found, present, set(mapping.values()), allowed, where)
@@ -121,9 +122,9 @@ def recognise(
         raise ArgumentError(
             f"the mapped column {unused[0]!r} has no place in the shape {fits[0].shape.name}",
             expected=str(fits[0].shape),
-            received=f"columns={{{unused[0]!r}: {mapping[unused[0]]!r}}}",
+            received=f"{mapping[unused[0]]!r} for it",
             where=where,
-            hint="leave it out, or state the shape that has it: shape=...",
+            hint="leave it out, or state the shape that has it: --shape NAME, or in Python shape='NAME'",
         )
     return fits[0]
 
@@ -146,17 +147,25 @@ def _allowed(shape: str | None, shapes: Sequence[Shape]) -> list[Shape]:
 def _checked_mapping(
     found: Sequence[str], columns: Mapping[str, str], where: str, names: Sequence[str]
 ) -> dict[str, str]:
+    if not isinstance(columns, Mapping):
+        raise ArgumentError(
+            "the column names are no mapping",
+            expected="a mapping from fastgate's names to yours",
+            received=f"{type(columns).__name__}: {repr(columns)[:100]}",
+            where="argument columns",
+            hint=_mapping({"value": "score"}),
+        )
     for ours, theirs in columns.items():
         if ours not in names:
             swapped = theirs in names and ours in found
             near = difflib.get_close_matches(str(ours), names, n=1)
             hint = f"did you mean {near[0]!r}?" if near else None
             if swapped:
-                hint = f"the mapping is from fastgate's name to yours: columns={{{theirs!r}: {ours!r}}}"
+                hint = f"the mapping is from fastgate's name to yours: {_mapping({str(theirs): str(ours)})}"
             raise ArgumentError(
                 f"{ours!r} is none of fastgate's column names",
                 expected=", ".join(names),
-                received=f"columns={{{ours!r}: {theirs!r}}}",
+                received=f"{ours!r} for the column {theirs!r}",
                 where=where,
                 hint=hint,
             )
@@ -212,11 +221,23 @@ def _no_fit(
                 break
     if not guesses and len(lacking) == 1 and len(spare) == 1:
         guesses[lacking[0].split("|")[0]] = spare[0]
-    suggestion = ", ".join(f"{ours!r}: {theirs!r}" for ours, theirs in guesses.items())
+    suggestion = guesses or {column.split("|")[0]: "YOURS" for column in lacking}
     return DataError(
         f"columns are missing: {', '.join(lacking).replace('|', ' or ')} (for the closest shape, {closest.name})",
         expected="\n            ".join(str(shape) for shape in allowed),
         received=", ".join(found) or "no columns",
         where=where,
-        hint=f"map your names: columns={{{suggestion or repr(lacking[0].split('|')[0]) + ': <your column>'}}}",
+        hint=f"map your names: {_mapping(suggestion)}",
     )
+
+
+def _mapping(columns: Mapping[str, str]) -> str:
+    """How to map columns, on the command line and in Python."""
+    options = " ".join(f"--column {shlex.quote(f'{ours}={theirs}')}" for ours, theirs in columns.items())
+    return f"{options}, or in Python columns={dict(columns)!r}"
+
+
+def _both_ways(*shapes: str) -> str:
+    """How to state one of these shapes, on the command line and in Python."""
+    options = " or ".join(f"--shape {name}" for name in shapes)
+    return f"{options}; in Python {' or '.join(f'shape={name!r}' for name in shapes)}"

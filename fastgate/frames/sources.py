@@ -22,9 +22,9 @@ class Source:
     where : str
         What to call it in a message.
     columns : tuple of str
-        The names of its columns.
+        The names of its columns; of several files, every name that any of them has.
     textual : bool
-        Whether every column is text because the format has no types (CSV).
+        Whether numbers may be text because the format has no types (CSV).
     fetch : callable
         From a list of column names to a frame of just these columns.
     """
@@ -43,14 +43,7 @@ class Source:
             When a column is missing or there twice, the content is not readable, or there are no rows.
         """
         wanted = list(dict.fromkeys(names))
-        for name in wanted:
-            if self.columns.count(name) != 1:
-                raise DataError(
-                    f"the column {name!r} is {'missing' if name not in self.columns else 'there more than once'}",
-                    expected=f"one column {name!r}",
-                    received=", ".join(self.columns) or "no columns",
-                    where=self.where,
-                )
+        self.require(wanted)
         with translated("the data cannot be read", self.where):
             frame = self.fetch(wanted)
         if frame.height == 0:
@@ -62,6 +55,20 @@ class Source:
                 hint="an empty table proves nothing: check the step that wrote it, or the query's filter",
             )
         return frame
+
+    def require(self, names: Sequence[str]) -> None:
+        """Refuse columns that are missing or there twice."""
+        for name in names:
+            if self.columns.count(name) != 1:
+                raise DataError(
+                    f"the column {name!r} is {'missing' if name not in self.columns else 'there more than once'}",
+                    expected=f"one column {name!r}",
+                    received=", ".join(self.columns) or "no columns",
+                    where=self.where,
+                    hint=f"nothing tells which {name!r} is meant: rename or remove the others"
+                    if name in self.columns
+                    else None,
+                )
 
 
 @contextmanager

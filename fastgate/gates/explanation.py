@@ -86,7 +86,8 @@ def explain(result: BenchmarkResult, candidate: str) -> dict[str, Any]:
         verdict, ``to_change`` (how many suites would have to change for the other verdict on this baseline), and
         ``nearest``: the deciding comparisons that stand closest to the line, closest first, each with suite,
         kpi, outcome, delta, half_width, pvalue, pvalue_adjusted, detectable_effect, n, and ``cases_needed``, the
-        number of cases a side that would have sufficed for a win at this effect (null where more cases do not help).
+        number of cases a side that would have sufficed for a win at this effect (null where more cases do not help,
+        and with the bootstrap, whose intervals do not say).
 
     Raises
     ------
@@ -124,9 +125,16 @@ def explain(result: BenchmarkResult, candidate: str) -> dict[str, Any]:
 
 
 def _distance(near: pl.DataFrame, policy: dict[str, Any]) -> pl.Series:
-    """How far each statistic stands from the critical value, on the scale of t; corrected p-values as such."""
+    """How far each statistic stands from the critical value, on the scale of t; corrected p-values as such.
+
+    With the bootstrap, how far the end of the interval that decides a win is from 0, in half widths.
+    """
     from fastgate.stats.distributions import student_t_isf
 
+    if policy["test"] == "bootstrap":
+        end = pl.when(pl.col("direction") == "higher").then(pl.col("ci_low")).otherwise(-pl.col("ci_high"))
+        distance = (end / pl.col("half_width")).abs()
+        return near.select(pl.when(distance.is_finite()).then(distance).alias("distance"))["distance"]
     sides = 2 if policy["alternative"] == "two-sided" else 1
     df = near["df"].fill_null(np.nan).to_numpy()
     critical = np.asarray(student_t_isf(np.full(df.size, policy["alpha"] / sides), df))

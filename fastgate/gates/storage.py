@@ -124,6 +124,9 @@ def load(path: str | PathLike[str]) -> BenchmarkResult | SafetyResult | Stabilit
         When there is nothing, it is no result, it was changed since it was saved, or another version of the
         format.
     """
+    from fastgate.frames.forks import require_working_process
+
+    require_working_process()
     if not isinstance(path, str | PathLike):
         raise ArgumentError("a saved result is read from a path", expected="str or path", received=repr(path))
     path = Path(path)

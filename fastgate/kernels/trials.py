@@ -23,16 +23,16 @@ MEDIAN: Final = 2
 
 @device
 def _typical(values: Any, scratch: Any, rule: Any) -> Any:
-    """The mean or median of a case's trials: NaN where one is missing, infinite where one is."""
+    """The mean or median of a case's trials: infinite where one is, else NaN where one is missing."""
     n = values.size
-    infinite = 0.0
+    missing = False
     for i in range(n):
-        if np.isnan(values[i]):
-            return np.nan
-        if np.isinf(values[i]) and infinite == 0.0:
-            infinite = values[i]
-    if infinite != 0.0:
-        return infinite
+        # An overflow spoils its cell, a missing value may be one that a policy allows: the worse fault counts.
+        if np.isinf(values[i]):
+            return values[i]
+        missing |= np.isnan(values[i])
+    if missing:
+        return np.nan
     if rule == MEDIAN:
         for i in range(n):
             scratch[i] = values[i]

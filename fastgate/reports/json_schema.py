@@ -80,6 +80,11 @@ def result_schema(gate: str = "benchmark") -> dict[str, Any]:
         },
         "evidence": _evidence(),
         **{name: _table(columns, _NULLABLE[gate].get(name, ())) for name, columns in tables.items()},
+        "sha256": {
+            "type": "string",
+            "pattern": "^[0-9a-f]{64}$",
+            "description": "Of everything else, so that a file that was changed is not read as a result.",
+        },
     }
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -34,15 +34,24 @@ class Output(NamedTuple):
     ending: str
 
 
-def check_outputs(paths: Sequence[str], inputs: Iterable[str] = ()) -> list[Output]:
+def check_outputs(
+    paths: Sequence[str],
+    inputs: Iterable[str] = (),
+    formats: Mapping[str, str] = FORMATS,
+    folders: Sequence[str] = _FOLDERS,
+) -> list[Output]:
     """The outputs that some paths ask for, found fit to be written before any work is done.
 
     Parameters
     ----------
     paths : sequence of str
-        Names of files or folders; each ends as one of `FORMATS`.
+        Names of files or folders; each ends as one of `formats`.
     inputs : iterable of str, optional
         Files that are read and must not be overwritten.
+    formats : mapping of str to str, optional
+        The endings, each with what it stands for; those of a gate's result unless given.
+    folders : sequence of str, optional
+        The endings of outputs that are folders.
 
     Raises
     ------
@@ -53,12 +62,12 @@ def check_outputs(paths: Sequence[str], inputs: Iterable[str] = ()) -> list[Outp
     outputs: list[Output] = []
     taken = {_identity(Path(path)) for path in inputs}
     for text in paths:
-        ending = next((ending for ending in FORMATS if text.rstrip("/").endswith(ending)), None)
+        ending = next((ending for ending in formats if text.rstrip("/").endswith(ending)), None)
         path = Path(text)
         if ending is None or path.name == ending:
             raise ArgumentError(
                 "the output's name does not say its format",
-                expected="a name ending in " + ", ".join(FORMATS),
+                expected="a name ending in " + ", ".join(formats),
                 received=text,
                 where="-o",
             )
@@ -68,7 +77,7 @@ def check_outputs(paths: Sequence[str], inputs: Iterable[str] = ()) -> list[Outp
             raise ArgumentError(
                 "the output would overwrite an input", expected="another name", received=text, where="-o"
             )
-        _check_place(path, folder=ending in _FOLDERS)
+        _check_place(path, folder=ending in folders)
         outputs.append(Output(path, ending))
     return outputs
 

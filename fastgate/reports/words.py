@@ -10,6 +10,7 @@ __all__ = [
     "better_or_worse",
     "count",
     "directed",
+    "interval",
     "listing",
     "method_in_words",
     "name",
@@ -19,6 +20,7 @@ __all__ = [
     "printable",
     "pvalue",
     "short_reason",
+    "short_reasons",
     "signed",
     "transliterated",
 ]
@@ -189,6 +191,29 @@ def short_reason(codes: Sequence[str]) -> str:
     return _SHORT.get(codes[0], codes[0].replace("_", " ")) if codes else ""
 
 
+def short_reasons(codes: Sequence[str], own: Mapping[str, str] | None = None) -> list[str]:
+    """Each reason in a few characters, equal ones once; `own` are a gate's own words for some of them.
+
+    Examples
+    --------
+    >>> short_reasons(["zero_var_equal", "zero_var_diff", "too_few_wins"])
+    ['no variance', 'too few wins']
+    """
+    return list(dict.fromkeys((own or {}).get(code) or short_reason([code]) for code in codes))
+
+
+def interval(low: float | None, high: float | None, digits: int = 3) -> str:
+    """An interval, or `MISSING`.
+
+    Examples
+    --------
+    >>> interval(-0.01234, 2.0), interval(None, 1.0)
+    ('[-0.0123, 2]', 'n/a')
+    """
+    ends = number(low, digits), number(high, digits)
+    return MISSING if MISSING in ends else f"[{ends[0]}, {ends[1]}]"
+
+
 def better_or_worse(delta: float | None, direction: str) -> str:
     """``better`` or ``worse`` as the KPI counts it; ``equal`` at 0, and ``unknown`` where there is no difference."""
     if delta is None or not math.isfinite(delta):
@@ -198,9 +223,10 @@ def better_or_worse(delta: float | None, direction: str) -> str:
     return "better" if (delta > 0) == (direction == "higher") else "worse"
 
 
-def directed(kpi: str, direction: str) -> str:
-    """A KPI's name with an arrow for the direction that is better."""
-    return f"{name(kpi)} {'↑' if direction == 'higher' else '↓'}"
+def directed(kpi: str, direction: str, measure: str = "mean") -> str:
+    """A KPI's name, what of it is compared unless it is the mean, and an arrow for the direction that is better."""
+    which = "" if measure == "mean" else f" {measure}"
+    return f"{name(kpi)}{which} {'↑' if direction == 'higher' else '↓'}"
 
 
 def method_in_words(policy: Mapping[str, Any]) -> str:
@@ -212,7 +238,7 @@ def method_in_words(policy: Mapping[str, Any]) -> str:
     ...                "correction": {"method": "holm", "family": "sweep"}})
     "Welch's t test, two-sided, alpha 0.05, Holm correction over the sweep"
     """
-    which = "Welch's t test" if policy["test"] == "welch" else "paired t test"
+    which = {"welch": "Welch's t test", "paired": "paired t test"}.get(policy["test"]) or _bootstrap(policy)
     text = f"{which}, {policy['alternative']}, alpha {number(policy['alpha'])}"
     method = policy["correction"]["method"]
     if method == "none":
@@ -220,6 +246,20 @@ def method_in_words(policy: Mapping[str, Any]) -> str:
     family = "the sweep" if policy["correction"]["family"] == "sweep" else "each candidate"
     return f"{text}, {CORRECTIONS[method]} correction over {family}"
 
+
+def _bootstrap(policy: Mapping[str, Any]) -> str:
+    how = policy["bootstrap"]
+    pairs = "paired " if how["paired"] else ""
+    return f"{pairs}bootstrap intervals ({INTERVALS[how['method']]}, engine {how['engine']})"
+
+
+INTERVALS: Final = {
+    "bca": "BCa",
+    "percentile": "percentile",
+    "basic": "basic",
+    "normal": "normal",
+    "studentised": "studentised",
+}
 
 CORRECTIONS: Final = {
     "bonferroni": "Bonferroni",

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
         binomial_half_width_at,
         binomial_interval,
     )
+    from fastgate.stats.bootstrap_interval import BootstrapResult, bootstrap
     from fastgate.stats.design import (
         EquivalenceResult,
         NoninferiorityResult,
@@ -63,6 +64,7 @@ __all__ = [
     "Agreement",
     "BetaWidth",
     "BinomialInterval",
+    "BootstrapResult",
     "CredibleInterval",
     "DetectableChange",
     "EquivalenceResult",
@@ -85,6 +87,7 @@ __all__ = [
     "binomial_half_width",
     "binomial_half_width_at",
     "binomial_interval",
+    "bootstrap",
     "credible_interval",
     "detectable_change",
     "detection_power",
@@ -122,6 +125,10 @@ _HOMES = {
         "binomial_half_width",
         "binomial_half_width_at",
         "binomial_interval",
+    ),
+    "bootstrap_interval": (
+        "BootstrapResult",
+        "bootstrap",
     ),
     "design": (
         "EquivalenceResult",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import subprocess
@@ -27,7 +28,9 @@ def run(command: str) -> subprocess.CompletedProcess[str]:
     """A command of the README, by the fastgate that is installed here."""
     arguments = shlex.split(command.split("&&")[-1])
     arguments = [sys.executable, "-m", "fastgate", *arguments[1:]]
-    return subprocess.run(arguments, cwd=ROOT, capture_output=True, text=True, check=False)
+    # A dict, since GNU readline, which pytest loads, puts COLUMNS into the environment behind os.environ's back.
+    environment = {**os.environ}
+    return subprocess.run(arguments, cwd=ROOT, capture_output=True, text=True, check=False, env=environment)
 
 
 def test_the_first_command_prints_what_is_shown() -> None:

@@ -76,6 +76,8 @@ class TestFields:
     def test_a_field_may_not_stand_twice(self) -> None:
         with pytest.raises(ArgumentError, match="stands twice"):
             RunManifest.from_dict({"temperature": 0.2, "sampling": {"temperature": 0.0}})
+        with pytest.raises(ArgumentError, match=r"'gpu.kind' stands twice"):
+            RunManifest.from_dict({"gpu.kind": "h100", "gpu": {"kind": "a100"}})
 
     def test_own_fields_are_no_extra(self) -> None:
         with pytest.raises(ArgumentError):

@@ -244,12 +244,19 @@ def test_equal_trials_give_their_value_exactly() -> None:
 
 
 @pytest.mark.parametrize("rule", ["mean", "median"])
-def test_a_missing_trial_makes_its_case_missing_and_an_infinite_one_infinite(rule: Any) -> None:
+def test_an_infinite_trial_makes_its_case_infinite_and_else_a_missing_one_missing(rule: Any) -> None:
     rows = [("a", "1", None), ("a", "2", 1.0), ("b", "1", math.inf), ("b", "2", -math.inf)]
     rows += [("c", "1", math.nan), ("c", "2", math.inf), ("d", "1", 1e308), ("d", "2", -1e308)]
     rows += [("e", "1", 1.7e308), ("e", "2", 1.7e308)]
     values = read_samples(trials(rows), trials=rule).values[0]
-    np.testing.assert_array_equal(values, [np.nan, np.inf, np.nan, 0.0, 1.7e308])
+    np.testing.assert_array_equal(values, [np.nan, np.inf, np.inf, 0.0, 1.7e308])
+
+
+@pytest.mark.parametrize("rule", ["mean", "median"])
+def test_an_infinite_trial_of_one_side_of_a_pair_stays_with_it(rule: Any) -> None:
+    frame = PAIRS.with_columns(case=pl.lit("a"), trial=pl.Series([1, 2]))
+    samples = read_samples(frame.with_columns(candidate_value=pl.Series([-math.inf, None])), trials=rule)
+    assert [cell.tolist() for cell in samples.values] == [[-math.inf], [3.0]]
 
 
 def test_refused_trials_are_duplicates() -> None:
@@ -311,8 +318,9 @@ def test_smallest_and_largest_tell_a_constant() -> None:
         {"build": ["a", "b"], "suite": "s", "kpi": "k", "n": 5, "mean": 0.1, "m2": [1e-33, 0.0]}
     )
     assert read_samples(frame).moments.constant.tolist() == [False, True]
-    with_ends = frame.with_columns(min=0.1, max=pl.Series([0.1, 0.2]))
-    assert read_samples(with_ends).moments.constant.tolist() == [True, False]
+    with_ends = frame.with_columns(mean=pl.Series([0.1, 1e-170]), min=pl.Series([0.1, 0.0]))
+    with_ends = with_ends.with_columns(max=pl.Series([0.1, 3e-170]))
+    assert read_samples(with_ends).moments.constant.tolist() == [True, False], "squares may underflow"
 
 
 @pytest.mark.parametrize(
@@ -325,6 +333,19 @@ def test_smallest_and_largest_tell_a_constant() -> None:
         ({"m2": -1e-9}, "'m2' is negative"),
         ({"mean": "x"}, "'mean' does not hold numbers"),
         ({"case_fingerprint": 0.5}, "holds no fingerprints"),
+        ({"min": 2.0, "max": 0.0}, "contradict each other: min is above max"),
+        ({"min": 1e308, "max": -1e308}, "min is above max"),
+        ({"min": 1.5, "max": 3.0}, "mean is below min"),
+        ({"min": 1.5}, "mean is below min"),
+        ({"min": -3.0, "max": 0.5}, "mean is above max"),
+        ({"max": math.nextafter(1.0, 0.0) - 1e-14}, "mean is above max"),
+        ({"n": 0}, "n is 0, and m2 is not"),
+        ({"n": 1}, "n is 1, and m2 is not 0"),
+        ({"n": 1, "m2": 0.0, "min": 0.0, "max": 2.0}, "n is 1, and min is not max"),
+        ({"min": 1.0, "max": 1.0}, "m2 is too large for min and max"),
+        ({"min": 0.0, "max": 2.0, "m2": 0.0}, "m2 is too small for min and max"),
+        ({"n": 2, "min": 0.0, "max": 2.0, "m2": 1.0}, "the variance with divisor n - 1"),
+        ({"min": -10.0, "max": 10.0}, "in row 1"),
     ],
 )
 def test_impossible_moments_are_explained(change: dict[str, Any], part: str) -> None:
@@ -332,6 +353,158 @@ def test_impossible_moments_are_explained(change: dict[str, Any], part: str) -> 
     with pytest.raises(DataError) as caught:
         read_samples(pl.DataFrame([row]))
     assert part in str(caught.value)
+
+
+def test_a_contradiction_names_its_row() -> None:
+    frame = pl.DataFrame(
+        {"build": ["a", "b"], "suite": "s", "kpi": "k", "n": 3, "mean": [1.0, 9.0], "m2": 2.0}
+    )
+    with pytest.raises(DataError, match="mean is above max") as caught:
+        read_samples(frame.with_columns(min=0.0, max=2.0))
+    assert "mean 9.0" in caught.value.received
+    assert "in row 2" in caught.value.received
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"mean": None},
+        {"mean": math.nan},
+        {"mean": math.inf},
+        {"m2": None},
+        {"m2": math.inf},
+        {"min": -math.inf},
+        {"max": math.inf},
+        {"min": math.inf, "max": math.inf, "m2": 0.0},
+        {"min": math.inf, "max": -math.inf},
+    ],
+)
+def test_moments_that_are_not_finite_decide_nothing(change: dict[str, Any]) -> None:
+    from fastgate.stats.summary import moments_from_summary
+
+    row = {"build": "a", "suite": "s", "kpi": "k", "n": 3, "mean": 1.0, "m2": 2.0, "min": 0.0, "max": 2.0}
+    moments = read_samples(
+        pl.DataFrame([row | change, row | {"build": "b"}], infer_schema_length=None)
+    ).moments
+    assert moments.n.tolist() == [3, 3]
+    assert np.isnan([moments.mean[0], moments.m2[0]]).all()
+    assert not moments.constant[0]
+    assert (moments.mean[1], moments.m2[1]) == (1.0, 2.0), "its neighbour is not affected"
+    status = moments_from_summary(moments.n, moments.mean, m2=moments.m2).status
+    assert status.tolist() == ["nonfinite", "ok"]
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e9, 1e-200, 1e150])
+def test_moments_as_engines_compute_them_are_no_contradiction(scale: float) -> None:
+    rng = np.random.default_rng(11)
+    cells = {
+        "even": np.arange(7.0),
+        "two": np.array([0.1, 0.7]),
+        "ends": np.array([0.0, 0.5, 1.0]),
+        "halves": np.array([0.0] * 50 + [1.0] * 50),
+        "constant": np.full(10, 0.1),
+        "far": 1e9 + rng.normal(size=100),
+        "one": np.array([0.3]),
+    }
+    long = pl.concat([pl.DataFrame({"build": name, "value": cell * scale}) for name, cell in cells.items()])
+    value = pl.col("value")
+    aggregated = long.group_by("build").agg(
+        n=value.len(), mean=value.sum() / value.len(), variance=value.var(), min=value.min(), max=value.max()
+    )
+    samples = read_samples(aggregated.with_columns(suite=pl.lit("s"), kpi=pl.lit("k")))
+    assert samples.moments.n.sum() == sum(cell.size for cell in cells.values())
+    empty = {"build": "z", "suite": "s", "kpi": "k", "n": 0, "mean": None, "variance": None}
+    assert read_samples(pl.DataFrame([empty | {"min": math.inf, "max": -math.inf}])).moments.n.tolist() == [0]
+
+
+def files(folder: Path, **frames: pl.DataFrame) -> list[Path]:
+    for name, frame in frames.items():
+        frame.write_csv(folder / f"{name}.csv")
+    return [folder / f"{name}.csv" for name in frames]
+
+
+MOMENTS = pl.DataFrame({"build": ["b"], "suite": "s", "kpi": "k", "n": 3, "mean": 1.0, "m2": 2.0})
+PACKED = pl.DataFrame({"build": ["b"], "suite": "s", "kpi": "k", "values": [[1.0]]})
+
+
+@pytest.mark.parametrize("swap", [False, True])
+@pytest.mark.parametrize(
+    ("frame", "extra", "columns"),
+    [
+        (RUNS.fill_nan(0.5), {"trial": 1}, None),
+        (RUNS.fill_nan(0.5), {"seed": 1}, {"trial": "seed"}),
+        (MOMENTS, {"n_missing": 2}, None),
+        (MOMENTS, {"case_fingerprint": 2}, None),
+        (MOMENTS, {"max": 2.0}, None),
+        (PACKED, {"cases": ["x"]}, None),
+    ],
+)
+def test_a_column_that_only_some_files_have_is_not_dropped(
+    frame: pl.DataFrame, extra: dict[str, Any], columns: Any, swap: bool, tmp_path: Path
+) -> None:
+    (name,) = extra
+    more = frame.with_columns(**{name: pl.lit(extra[name])}, build=pl.lit("other"))
+    paths = [tmp_path / "a.parquet", tmp_path / "b.parquet"]
+    for path, part in zip(paths, [more, frame] if swap else [frame, more], strict=True):
+        part.write_parquet(path)
+    with pytest.raises(DataError, match=f"{name!r} is only in some") as caught:
+        read_samples(paths, columns)
+    assert "a.parquet" in str(caught.value)
+    assert "b.parquet" in str(caught.value)
+    for path in paths:
+        assert read_samples(path, columns if name in pl.scan_parquet(path).collect_schema() else None).n_rows
+
+
+def test_a_required_column_that_only_some_files_have_is_named(tmp_path: Path) -> None:
+    paths = files(tmp_path, a=RUNS.drop("value"), b=RUNS)
+    for order in (paths, paths[::-1]):
+        with pytest.raises(DataError, match="'value' is only in some"):
+            read_samples(order)
+
+
+@pytest.mark.parametrize("swap", [False, True])
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (pl.Int64, pl.String),
+        (pl.Int64, pl.UInt64),
+        (pl.UInt8, pl.UInt64),
+        (pl.Int32, pl.Categorical),
+        (pl.Int128, pl.Int8),
+        (pl.Int64, "csv"),
+        (pl.String, "csv"),
+        (pl.Categorical, "csv"),
+    ],
+)
+def test_files_may_write_their_keys_as_different_types(
+    one: Any, other: Any, swap: bool, tmp_path: Path
+) -> None:
+    frame = RUNS.fill_nan(0.5).with_columns(
+        case=pl.Series([2, 1, 1, 2, 1]), value=pl.col("value").cast(pl.Float32)
+    )
+    parts = [frame.head(2), frame.tail(3)]
+    paths = []
+    for part, dtype in zip(parts, (one, other), strict=True):
+        paths.append(tmp_path / f"{len(paths)}.{'csv' if dtype == 'csv' else 'parquet'}")
+        if dtype == "csv":
+            part.write_csv(paths[-1])
+        else:
+            keys = pl.col("case")
+            part.with_columns(
+                keys.cast(dtype) if dtype.is_integer() else keys.cast(pl.String).cast(dtype)
+            ).write_parquet(paths[-1])
+    assert same(read_samples(paths[::-1] if swap else paths), read_samples(frame))
+
+
+def test_numbers_and_names_of_typed_and_textual_files_are_told_apart(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"build": "b", "suite": "s", "kpi": "k", "case": [1, 2], "value": [3, 4]})
+    odd = frame.with_columns(case=pl.Series(["1", "02"]), build=pl.lit("c"), value=pl.Series([0.1, None]))
+    frame.write_parquet(tmp_path / "a.parquet")
+    odd.write_csv(tmp_path / "b.csv")
+    samples = read_samples([tmp_path / "a.parquet", tmp_path / "b.csv"])
+    assert samples.case_names.to_list() == ["02", "1", "2"]
+    np.testing.assert_array_equal(samples.values.values, [3.0, 4.0, np.nan, 0.1])
+    assert samples.cell_cases(0).tolist() == [1, 2]
 
 
 def test_case_faults_list_both_sides() -> None:

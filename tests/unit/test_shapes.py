@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from fastgate.errors import ArgumentError, DataError, FastgateError
@@ -51,24 +53,51 @@ def test_mapped_names_stand_for_ours() -> None:
 @pytest.mark.parametrize(
     ("found", "columns", "shape", "part"),
     [
-        ([*KEYS, "case", "value", "values"], None, None, 'shape="runs" or shape="packed_runs"'),
-        ([*KEYS, "case", "score"], None, None, "columns={'value': 'score'}"),
+        (
+            [*KEYS, "case", "value", "values"],
+            None,
+            None,
+            "--shape runs or --shape packed_runs; in Python shape='runs' or shape='packed_runs'",
+        ),
+        (
+            [*KEYS, "case", "score"],
+            None,
+            None,
+            "--column value=score, or in Python columns={'value': 'score'}",
+        ),
+        ([*KEYS, "case", "my score"], None, None, "--column 'value=my score', or in Python"),
+        ([*KEYS, "a", "b"], None, None, "--column values=YOURS, or in Python columns={'values': 'YOURS'}"),
         ([*KEYS, "Case", "value", "note"], None, None, "columns={'case': 'Case'}"),
         ([*KEYS, "n", "mean"], None, None, "m2 or variance or sd or std (for the closest shape, moments)"),
         ([*PAIR, "case", "candidate_value"], None, None, "columns are missing: baseline_value"),
         ([], None, None, "no columns"),
         ([*KEYS, "case", "value"], None, "moments", "columns are missing: n, mean"),
         ([*KEYS, "case", "value"], {"valu": "value"}, None, "did you mean 'value'?"),
-        ([*KEYS, "case", "score"], {"score": "value"}, None, "columns={'value': 'score'}"),
+        (
+            [*KEYS, "case", "score"],
+            {"score": "value"},
+            None,
+            "--column value=score, or in Python columns={'value'",
+        ),
         ([*KEYS, "case", "score"], {"value": "scor"}, None, "did you mean 'score'?"),
         ([*KEYS, "values", "seed"], {"trial": "seed"}, None, "'trial' has no place in the shape packed_runs"),
+        ([*KEYS, "values", "seed"], {"trial": "seed"}, None, "--shape NAME, or in Python shape='NAME'"),
+        ([*KEYS, "case", "score"], ["value", "score"], None, "list: ['value', 'score']"),
+        ([*KEYS, "case", "score"], [], None, "the column names are no mapping"),
+        ([*KEYS, "case", "score"], "value=score", None, "columns={'value': 'score'}"),
+        (
+            [*KEYS, "case", "score"],
+            {"value": ["score"]},
+            None,
+            "the column that 'value' is mapped to is missing",
+        ),
+        ([*KEYS, "case", "score"], {3: "score"}, None, "3 is none of fastgate's column names"),
+        ([*KEYS, "case", "value"], None, 3, "there is no such shape"),
         ([*KEYS, "case", "value"], None, "run", "did you mean 'runs'?"),
         ([*KEYS, "case", "value"], None, "wide", "there is no such shape"),
     ],
 )
-def test_what_does_not_fit_is_explained(
-    found: list[str], columns: dict[str, str] | None, shape: str | None, part: str
-) -> None:
+def test_what_does_not_fit_is_explained(found: list[str], columns: Any, shape: Any, part: str) -> None:
     with pytest.raises((DataError, ArgumentError)) as caught:
         recognise(found, columns, shape, "runs.csv")
     assert isinstance(caught.value, FastgateError)

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import gzip
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import duckdb
+import numpy as np
 import polars as pl
 import pyarrow as pa
 import pyarrow.ipc
 import pytest
 
-from fastgate.errors import DataError
+from fastgate.errors import ArgumentError, DataError
 from fastgate.frames import read_frame
 from fastgate.frames.reading import open_source
 
 FRAME = pl.DataFrame({"build": ["a", "b", "a"], "case": ["1", "2", "3"], "value": [0.5, 1.0, 2.5]})
+
+
+COMPRESS: dict[str, Any] = {
+    ".gz": gzip.compress,
+    ".zst": lambda text: pa.compress(text, "zstd", asbytes=True),
+}
 
 
 def write(frame: pl.DataFrame, path: Path) -> Path:
@@ -210,6 +218,196 @@ def test_an_unusable_source_is_explained(case: str, tmp_path: Path) -> None:
     assert part in str(caught.value)
     assert caught.value.received
     assert caught.value.where or case in ("empty list", "number", "rows", "none")
+
+
+@pytest.mark.parametrize(
+    "source", [np.arange(3.0), np.zeros((2, 2)), np.float64(1.0), object(), {"a": [1]}, b"x"]
+)
+def test_what_is_no_table_is_explained(source: Any) -> None:
+    with pytest.raises(DataError, match="not a source of data") as caught:
+        read_frame(source)
+    assert ("numpy" in str(caught.value.received)) == (type(source).__module__ == "numpy")
+
+
+def test_a_list_of_frames_is_told_what_to_do() -> None:
+    with pytest.raises(DataError, match=r"polars\.concat"):
+        read_frame([FRAME, FRAME])
+
+
+@pytest.mark.parametrize("columns", ["value", {"value": 1}, 3, [3]])
+def test_the_columns_to_read_are_a_list_of_names(columns: Any) -> None:
+    with pytest.raises(ArgumentError, match="no list of names"):
+        read_frame(FRAME, columns)
+
+
+@pytest.mark.parametrize("kind", ["csv", "tsv", "csv.gz", "csv.zst", "ndjson", "ndjson.gz", "json"])
+def test_a_column_that_a_text_has_twice_is_refused_where_it_is_wanted(kind: str, tmp_path: Path) -> None:
+    if "csv" in kind or "tsv" in kind:
+        text = b"note,value,build,value,note\n1,2,a,3,4\n"
+        text = text.replace(b",", b"\t") if "tsv" in kind else text
+    else:
+        text = b'{"note":1,"value":2,"build":"a","value":3,"note":5,"x":{"build":1,"build":2}}\n'
+        # Polars refuses an array in which an inner object has a key twice.
+        text = (
+            b" [" + text.replace(b',"x":{"build":1,"build":2}', b"") + b"]"
+            if kind == "json"
+            else b"\n" + text
+        )
+    path = tmp_path / f"x.{kind}"
+    path.write_bytes(COMPRESS.get(path.suffix, bytes)(text))
+    whole = write(FRAME.with_columns(note=pl.lit(1)), tmp_path / "whole.csv")
+    for source in (path, [path, whole], [whole, path]):
+        with pytest.raises(DataError, match="the column 'value' is there more than once") as caught:
+            read_frame(source, ["build", "value"])
+        assert caught.value.where == str(path)
+    assert read_frame(path, ["build"]).rows() == [("a",)], "nobody wants the others"
+
+
+def test_names_that_look_like_renamed_ones_are_names(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("value_duplicated_0,value,,\n1,2,,\n")
+    assert read_frame(path, ["value", "value_duplicated_0"]).rows() == [("2", "1")]
+
+
+def test_a_column_that_only_some_files_have_is_named_with_both(tmp_path: Path) -> None:
+    paths = [write(FRAME, tmp_path / "a.csv"), write(FRAME.with_columns(trial=1), tmp_path / "b.csv")]
+    for order in (paths, paths[::-1]):
+        assert open_source(order).columns == ("build", "case", "value", "trial")
+        with pytest.raises(DataError, match="'trial' is only in some") as caught:
+            read_frame(order, ["build", "trial"])
+        assert caught.value.where == str(paths[0])
+        assert "b.csv" in caught.value.expected
+        assert read_frame(order, ["build"]).height == 6
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        ([1, 2], ["x", "2"], ["1", "2", "x", "2"]),
+        (pl.Series([2**64 - 1], dtype=pl.UInt64), [-1], [2**64 - 1, -1]),
+        (pl.Series([2**64 - 1], dtype=pl.UInt64), ["x"], [str(2**64 - 1), "x"]),
+        ([[1]], [["x"]], [["1"], ["x"]]),
+        ([[1]], [[0.5]], [[1.0], [0.5]]),
+        (pl.Series([[1, 2]], dtype=pl.Array(pl.Int8, 2)), [[0.5]], [[1.0, 2.0], [0.5]]),
+        ([None], [["x"]], [None, ["x"]]),
+        (pl.Series(["2024-05-01"]).str.to_date(), ["x"], ["2024-05-01", "x"]),
+        ([1.5], ["x"], None),
+        ([1.5], [["x"]], None),
+        ([True], ["x"], None),
+    ],
+)
+def test_types_of_files_have_a_common_one_or_are_refused(
+    one: Any, other: Any, expected: list[Any] | None, tmp_path: Path
+) -> None:
+    frames = [pl.DataFrame({"x": one}), pl.DataFrame({"x": other})]
+    paths = [tmp_path / "a.parquet", tmp_path / "b.parquet"]
+    for path, frame in zip(paths, frames, strict=True):
+        frame.write_parquet(path)
+    if expected is None:
+        for order in (paths, paths[::-1]):
+            with pytest.raises(DataError, match="same types"):
+                read_frame(order)
+        return
+    assert read_frame(paths)["x"].to_list() == expected
+    assert sorted(map(str, read_frame(paths[::-1])["x"].to_list())) == sorted(map(str, expected))
+
+
+def test_a_textual_file_beside_a_typed_one(tmp_path: Path) -> None:
+    third = float(np.float32(1) / 3)
+    typed = pl.DataFrame({"key": [1], "real": [third], "flag": [True], "none": [None]}).with_columns(
+        pl.col("real").cast(pl.Float32)
+    )
+    paths = [write(typed, tmp_path / "a.parquet"), tmp_path / "b.csv"]
+    paths[1].write_text("key,real,flag,none\n1.10,NA,false,7\n")
+    for order in (paths, paths[::-1]):
+        source = open_source(order)
+        assert source.textual
+        rows = source.read(source.columns).rows()
+        assert set(rows) == {("1", third, "true", None), ("1.10", None, "false", "7")}
+    paths[1].write_text("key,real,flag,none\n1,fast,true,7\n")
+    with pytest.raises(DataError, match="no number") as caught:
+        read_frame(paths)
+    assert "b.csv" in caught.value.where
+    write(pl.DataFrame({"key": [[1]]}), tmp_path / "c.parquet")
+    with pytest.raises(DataError, match="same types"):
+        read_frame([paths[1], tmp_path / "c.parquet"], ["key"])
+
+
+@pytest.mark.parametrize("path", ["", "  "])
+def test_an_empty_path_is_not_the_working_folder(path: str) -> None:
+    for source in (path, [path]):
+        with pytest.raises(DataError, match="the path is empty"):
+            read_frame(source)
+
+
+@pytest.mark.parametrize("kind", ["folder", "pattern", "missing"])
+def test_a_folder_that_changes_while_it_is_searched_is_explained(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def vanish(*_: object, **__: object) -> object:
+        raise FileNotFoundError(2, "No such file or directory", str(tmp_path / "gone"))
+
+    for name in ("rglob", "iterdir"):
+        monkeypatch.setattr(Path, name, vanish)
+    source = {
+        "folder": tmp_path,
+        "pattern": f"{tmp_path.parent}/{tmp_path.name}*",
+        "missing": tmp_path / "x.csv",
+    }
+    with pytest.raises(DataError, match="the path cannot be searched") as caught:
+        read_frame(source[kind])
+    assert "gone" in caught.value.received
+
+
+@pytest.mark.parametrize("name", ["~nobody_of_this_name/x.csv", "x" * 5000])
+def test_a_path_that_the_system_refuses_is_explained(name: str) -> None:
+    with pytest.raises(DataError):
+        read_frame(name)
+
+
+def foreign() -> dict[str, pa.Array]:
+    large = pa.array([Decimal("1.5"), None], pa.decimal256(50, 2))
+    interval = pa.array([pa.MonthDayNano([1, 2, 3]), None])
+    return {
+        "decimal256": large,
+        "list of decimal256": pa.array([[Decimal("1.5")], None], pa.list_(pa.decimal256(50, 2))),
+        "interval": interval,
+        "list of intervals": pa.array([[pa.MonthDayNano([1, 2, 3])], None]),
+        "run ends": pa.RunEndEncodedArray.from_arrays([2], [1.0]),
+        "union": pa.UnionArray.from_sparse(pa.array([0, 0], pa.int8()), [pa.array([1, 2])]),
+        "struct": pa.StructArray.from_arrays([large], ["x"]),
+    }
+
+
+@pytest.mark.parametrize("how", ["table", "reader", "arrow", "arrows"])
+@pytest.mark.parametrize("kind", list(foreign()))
+def test_types_at_which_polars_panics_never_reach_it(
+    kind: str, how: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    table = pa.table({"odd": foreign()[kind], "value": [1, 2]})
+    path = tmp_path / f"x.{how}"
+    if how in ("arrow", "arrows"):
+        write_to = pa.ipc.new_file if how == "arrow" else pa.ipc.new_stream
+        with write_to(path, table.schema) as writer:
+            writer.write_table(table)
+
+    def source() -> Any:
+        return {"table": table, "reader": table.to_reader()}.get(how, path)
+
+    with pytest.raises(DataError, match="the column 'odd' has a type that Polars does not read"):
+        read_frame(source(), ["odd"])
+    assert read_frame(source(), ["value"])["value"].to_list() == [1, 2], "nobody wants the other"
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize("kind", ["arrow", "arrows"])
+def test_list_views_in_files_are_read(kind: str, tmp_path: Path) -> None:
+    table = pa.table({"views": pa.ListViewArray.from_arrays([2, 0], [1, 2], pa.array([1.0, 2.0, 3.0]))})
+    with (pa.ipc.new_file if kind == "arrow" else pa.ipc.new_stream)(
+        tmp_path / f"x.{kind}", table.schema
+    ) as writer:
+        writer.write_table(table)
+    assert read_frame(tmp_path / f"x.{kind}")["views"].to_list() == [[3.0], [1.0, 2.0]]
 
 
 def test_a_missing_or_doubled_column_is_named() -> None:

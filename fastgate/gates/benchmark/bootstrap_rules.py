@@ -47,7 +47,9 @@ def refuse_idle(policy: BenchmarkPolicy, place: Place) -> None:
             expected=f"{wants}, or no table bootstrap",
             where=str(place.at("bootstrap")),
         )
-    stated = {("kpis", name, "statistic"): kpi.statistic for name, kpi in policy.kpis.items()}
+    stated: dict[tuple[str, ...], str] = {
+        ("kpis", name, "statistic"): kpi.statistic for name, kpi in policy.kpis.items()
+    }
     for path, suite in _suites(policy).items():
         stated |= {(*path, "statistics", kpi): word for kpi, word in (suite.statistics or {}).items()}
     for where, statistic in stated.items():
@@ -100,9 +102,7 @@ def completed(rules: BenchmarkRules, policy: BenchmarkPolicy, place: Place) -> B
     for name, suite in rules.suites.items():
         statistics = {kpi: _statistic(kpi, name, policy) for kpi in suite.kpis}
         suites[name] = structs.replace(suite, statistics=statistics)
-    completed = structs.replace(
-        rules, suites=suites, bootstrap=bootstrap, confidence_level=levels(rules)[0]
-    )
+    completed = structs.replace(rules, suites=suites, bootstrap=bootstrap, confidence_level=levels(rules)[0])
     _check(completed, place)
     return completed
 
@@ -118,7 +118,9 @@ def _check(rules: BenchmarkRules, place: Place) -> None:
 
     bootstrap = rules.bootstrap
     assert bootstrap is not None
-    used = {(word, kpi): name for name, suite in rules.suites.items() for kpi, word in suite.statistics.items()}
+    used = {
+        (word, kpi): name for name, suite in rules.suites.items() for kpi, word in suite.statistics.items()
+    }
     for (statistic, kpi), suite in used.items():
         where = f"{place}, statistic of {kpi!r} in suite {suite!r}"
         if statistic == "ratio_of_means":
@@ -155,7 +157,9 @@ def _refused(error: ArgumentError, where: str, place: Place) -> PolicyError:
     key = (error.where or "").removeprefix("argument ")
     expected = _STATISTICS if key == "statistic" else error.expected
     if key in Bootstrap.__struct_fields__:
-        where = str(place._replace(path=()).at("bootstrap", key)) + (f", for {place.key}" if place.path else "")
+        where = str(place._replace(path=()).at("bootstrap", key)) + (
+            f", for {place.key}" if place.path else ""
+        )
     return PolicyError(
         error.problem, expected=expected, received=error.received, where=where, hint=error.hint
     )

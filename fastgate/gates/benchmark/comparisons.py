@@ -11,8 +11,8 @@ import polars as pl
 
 from fastgate.cells import Cells
 from fastgate.gates import reasons
-from fastgate.gates.benchmark.intervals import BootstrapIntervals, bootstrap_intervals
-from fastgate.gates.verdict import STATUSES, Direction, Role, named
+from fastgate.gates.benchmark.intervals import CommonCases, bootstrap_intervals
+from fastgate.gates.verdict import STATUSES, Direction, Engine, Role, named
 from fastgate.kernels.status import INVALID, NONFINITE, OK
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ def compare(samples: Samples, rules: BenchmarkRules, candidates: Sequence[str]) 
     DataFrame
         One row per candidate, baseline, suite and KPI, in this order. Columns: the keys, `rule_table`'s, sizes,
         means, the deciding test (statistic, df, pvalue, delta and its interval, effect sizes, status), the
-        other test's p-value and the correlation, ``faults`` (a mask of reasons), ``_suite_row`` (which row of the
+        p-values of both t tests and the correlation, ``faults`` (a mask of reasons), ``_suite_row`` (which row of the
         suites' table it belongs to). Undefined figures are NaN.
     """
     from fastgate.stats.summary import mean_arrays
@@ -163,15 +163,12 @@ def compare(samples: Samples, rules: BenchmarkRules, candidates: Sequence[str]) 
     paired = _paired(sides, aligned, common, rules)
     test: WelchArrays | PairedArrays = paired if rules.pairs_cases else welch
     names = _key_columns(table, candidates, rules.baselines)
-    found = test
-    columns = {
-        "confidence_level": np.full(missing.size, level),
-        "engine": pl.Series([None], dtype=Engine).new_from_index(0, missing.size),
-    }
-    if rules.bootstrap is not None:
-        usable = aligned if rules.bootstrap.paired else ~missing
-        found = bootstrap_intervals(samples, names, candidate_cell, baseline_cell, usable, common, rules)
-    status = np.where(missing, STATUSES.index("missing_cell"), test.status).astype(np.uint8)
+    if rules.bootstrap is None:
+        status, figures = test.status, _figures(test, level)
+    else:
+        both = (candidate_cell, baseline_cell)
+        status, figures = bootstrap_intervals(samples, names, *both, aligned, common, rules)
+    shown = np.where(missing, STATUSES.index("missing_cell"), status).astype(np.uint8)
     mean = mean_arrays(moments)
     return pl.DataFrame(
         {
@@ -189,10 +186,29 @@ def compare(samples: Samples, rules: BenchmarkRules, candidates: Sequence[str]) 
             "cohens_d": test.cohens_d,
             "hedges_g": test.hedges_g,
             "cohens_dz": paired.cohens_dz,
-            "status": named(STATUSES, np.where(missing, STATUSES.index("missing_cell"), status).astype(np.uint8)),
+            "status": named(STATUSES, shown),
             "faults": _faults(sides, aligned, test, status, paired, rules, names["min_cases"].to_numpy()),
         }
     )
+
+
+def _figures(test: WelchArrays | PairedArrays, level: float) -> dict[str, Any]:
+    """The difference of means and its interval, from a t test."""
+    n = test.delta.size
+    with np.errstate(invalid="ignore", over="ignore"):
+        half_width = test.ci_high / 2 - test.ci_low / 2
+    return {
+        "delta": test.delta,
+        "ci_low": test.ci_low,
+        "ci_high": test.ci_high,
+        "half_width": half_width,
+        "confidence_level": np.full(n, level),
+        "engine": pl.Series([None], dtype=Engine).new_from_index(0, n),
+        "standard_error": test.standard_error,
+        "statistic": test.statistic,
+        "df": test.df,
+        "pvalue": test.pvalue,
+    }
 
 
 class _Sides(NamedTuple):
@@ -242,26 +258,32 @@ def _aligned(sides: _Sides) -> Flags:
     return np.asarray(same_size & both_known & same)
 
 
-def _paired(sides: _Sides, aligned: Flags, rules: BenchmarkRules) -> PairedArrays:
-    """The paired test where cases align; without `require_same_cases`, of the cases in common elsewhere."""
+def _common(sides: _Sides, aligned: Flags, rules: BenchmarkRules) -> CommonCases | None:
+    """The cases in common where they do not align, unless the policy requires the same ones."""
     from fastgate.frames.matching import common_cases
+
+    others = np.flatnonzero(~aligned & ~sides.missing)
+    if rules.require_same_cases or sides.samples.cases is None or not others.size:
+        return None
+    return CommonCases(others, common_cases(sides.samples, sides.candidate[others], sides.baseline[others]))
+
+
+def _paired(sides: _Sides, aligned: Flags, common: CommonCases | None, rules: BenchmarkRules) -> PairedArrays:
+    """The paired test where cases align, and of the cases in common elsewhere."""
     from fastgate.stats.paired_ttest import paired_arrays
 
-    samples = sides.samples
-    cells = samples.values or Cells(np.empty(0), np.zeros(1, np.int64))
+    cells = sides.samples.values or Cells(np.empty(0), np.zeros(1, np.int64))
     usable = aligned & (len(cells) > 0)
     candidate, baseline = np.where(usable, sides.candidate, -1), np.where(usable, sides.baseline, -1)
     how = "two-sided", rules.confidence_level, rules.test == "paired"
     result = paired_arrays(cells.values, cells.offsets, candidate, baseline, *how)
-    others = np.flatnonzero(~aligned & ~sides.missing)
-    if rules.require_same_cases or samples.cases is None or not others.size:
+    if common is None:
         return result
-    common = common_cases(samples, sides.candidate[others], sides.baseline[others])
-    even = np.arange(0, 2 * others.size, 2)
-    partial = paired_arrays(common.values, common.offsets, even, even + 1, *how)
+    even = np.arange(0, 2 * common.rows.size, 2)
+    partial = paired_arrays(common.cells.values, common.cells.offsets, even, even + 1, *how)
     columns: list[npt.NDArray[Any]] = [*result]
     for column, part in zip(columns, partial, strict=True):
-        column[others] = part
+        column[common.rows] = part
     return result
 
 
@@ -269,6 +291,7 @@ def _faults(
     sides: _Sides,
     aligned: Flags,
     test: WelchArrays | PairedArrays,
+    status: npt.NDArray[np.int8],
     paired: PairedArrays,
     rules: BenchmarkRules,
     min_cases: Integers,
@@ -281,7 +304,7 @@ def _faults(
         return np.asarray(present & (_of(flags, sides.candidate) | _of(flags, sides.baseline)))
 
     total = moments.n + moments.n_missing
-    if rules.test == "paired":
+    if rules.pairs_cases:
         smaller = paired.n
         share = paired.n_missing / np.maximum(paired.n + paired.n_missing, 1)
     else:
@@ -290,7 +313,7 @@ def _faults(
         smaller = np.minimum(_of(moments.n, sides.candidate), _of(moments.n, sides.baseline))
     duplicated = either(_per_cell(sides.samples, "n_duplicates") > 0)
     # A repeated case makes any two sets differ: it is named alone. Without `require_same_cases` Welch's test
-    # takes all values, and the paired test the cases in common.
+    # takes all values, as does the unpaired bootstrap, and a paired test the cases in common.
     unpaired = ~aligned & ~duplicated & rules.require_same_cases
     nonfinite = either(moments.status == NONFINITE)
     # Values near the largest float64 are finite, and their difference is not.
@@ -304,6 +327,7 @@ def _faults(
         "nonfinite": nonfinite,
         "too_few": countable & (smaller < 2),
         "n_lt_min": countable & (smaller >= 2) & (smaller < min_cases),
+        "invalid_values": countable & (status == INVALID),
     }
     mask = np.zeros(sides.missing.size, np.uint32)
     for fault, flags in found.items():

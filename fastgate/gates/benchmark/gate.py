@@ -90,7 +90,9 @@ def benchmark_gate(
     ('pass', [0.00053])
     """
     from fastgate.frames import Samples, read_samples
+    from fastgate.frames.forks import require_working_process
 
+    require_working_process()
     loaded = load_policy(policy, gate="benchmark")
     rules = effective(loaded, tenant)
     if not isinstance(samples, Samples):

@@ -1,9 +1,9 @@
 """The benchmark gate: a candidate must beat every baseline on at least k of the suites.
 
 The rule, as its functions read from top to bottom: a comparison is a win when the difference is in the KPI's
-better direction and significant (`_outcomes`); a suite is won by its deciding KPIs, and not at the cost of a guard
-(`_suites`); a baseline is beaten when enough suites are won (`_baselines`); a candidate passes when every
-baseline is beaten and no suite of the previous release is lost (`_verdicts`).
+better direction and significant, or its bootstrap interval excludes 0 (`_outcomes`); a suite is won by its deciding
+KPIs, and not at the cost of a guard (`_suites`); a baseline is beaten when enough suites are won (`_baselines`); a
+candidate passes when every baseline is beaten and no suite of the previous release is lost (`_verdicts`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import polars.selectors as cs
 
 from fastgate.gates import reasons
 from fastgate.gates.benchmark.comparisons import compare
-from fastgate.gates.benchmark.significance import with_significance
+from fastgate.gates.benchmark.significance import criteria, with_significance
 from fastgate.gates.result import TABLES
 from fastgate.gates.verdict import Guard, Outcome, Verdict
 
@@ -31,6 +31,16 @@ KEYS = ["candidate", "baseline", "suite"]
 _COUNTS = {"wins": "win", "losses": "loss", "ties": "tie", "undefined": "undefined"}
 _ANY_FAULT = reasons.mask_of(reasons.FAULTS)
 _STATUS_REASONS = ("zero_var_equal", "zero_var_diff", "precision_loss")
+_NO_INTERVAL = (
+    "no_root",
+    "doubtful",
+    "no_exact_law",
+    "zero_denominator",
+    "few_resamples",
+    "unbounded",
+    "degenerate",
+    "not_converged",
+)
 
 
 def _choose(choices: dict[str, pl.Expr], otherwise: str, dtype: pl.Enum) -> pl.Expr:
@@ -50,22 +60,20 @@ def _outcomes(cells: pl.DataFrame, rules: BenchmarkRules) -> pl.DataFrame:
     constant_diff = decidable & (pl.col("status") == "zero_var_diff")
     constant_equal = decidable & (pl.col("status") == "zero_var_equal")
     better, worse = pl.col("_gain") > 0, pl.col("_gain") < 0
+    shown = criteria(rules)
 
     outcome = _choose(
         {
-            "win": (sound & (pl.col("_pvalue_win") < rules.alpha) & better) | (constant_diff & better),
-            "loss": (sound & (pl.col("_pvalue_loss") < rules.alpha) & worse) | (constant_diff & worse),
-            "tie": (sound & pl.col("_pvalue_win").is_not_null() & pl.col("_gain").is_not_null())
-            | constant_equal,
+            "win": (sound & shown.win) | (constant_diff & better),
+            "loss": (sound & shown.loss) | (constant_diff & worse),
+            "tie": (sound & shown.decided) | constant_equal,
         },
         "undefined",
         Outcome,
     )
-    is_worse = (sound & (pl.col("_pvalue_worse") < rules.guard_alpha)) | (constant_diff & worse)
-    not_worse = (
-        (sound & (pl.col("_pvalue_worse") >= rules.guard_alpha)) | constant_equal | (constant_diff & better)
-    )
-    within = (sound & (pl.col("margin_pvalue") < rules.alpha)) | (
+    is_worse = (sound & shown.worse) | (constant_diff & worse)
+    not_worse = (sound & shown.not_worse) | constant_equal | (constant_diff & better)
+    within = (sound & shown.within) | (
         (constant_equal | constant_diff) & (pl.col("_gain") > -pl.col("margin"))
     )
     guard = pl.when(pl.col("role") == "guard").then(
@@ -79,17 +87,16 @@ def _outcomes(cells: pl.DataFrame, rules: BenchmarkRules) -> pl.DataFrame:
             Guard,
         )
     )
-    own, other = (
-        ("welch_pvalue", "paired_pvalue") if rules.test == "welch" else ("paired_pvalue", "welch_pvalue")
-    )
-    disagree = (
-        (pl.col("role") == "decides") & sound & ((pl.col(own) < rules.alpha) != (pl.col(other) < rules.alpha))
-    )
+    significant = pl.col("welch_pvalue") < rules.alpha, pl.col("paired_pvalue") < rules.alpha
+    # Of a bootstrap, whatever it compares, the t tests are no rivals.
+    rivals = (pl.col("role") == "decides") & sound & (rules.test != "bootstrap")
+    disagree = rivals & (significant[0] != significant[1])
     return cells.with_columns(
         outcome=outcome, guard=guard, tests_disagree=disagree.fill_null(False)
     ).with_columns(
         _mask=pl.col("faults")
         | _flags({name: pl.col("status") == name for name in _STATUS_REASONS})
+        | _flags({"no_interval": pl.col("status").cast(pl.String).is_in(_NO_INTERVAL)})
         | _flags({f"guard_{name}": pl.col("guard") == name for name in ("worse", "not_shown", "undefined")})
     )
 

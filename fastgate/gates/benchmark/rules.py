@@ -305,8 +305,8 @@ def _raised(rules: BenchmarkRules, policy: BenchmarkPolicy, name: str, place: Pl
         suites[key] = structs.replace(suite_rules, min_cases=cases)
     raised.pop("min_cases")
     method, family = raised.pop("correction")
-    own = structs.replace(rules, tenant=name, suites=suites, correction=Correction(method, family), **raised)
-    return bootstrap_rules.completed(own, policy, place)
+    mine = structs.replace(rules, tenant=name, suites=suites, correction=Correction(method, family), **raised)
+    return bootstrap_rules.completed(mine, policy, place)
 
 
 def _raised_suite(rules: SuiteRules, own: TenantSuite, policy: BenchmarkPolicy, place: Place) -> SuiteRules:
@@ -353,9 +353,9 @@ def _decides_and_guards(kpi: str, place: Place) -> PolicyError:
 def decisive(rules: BenchmarkRules) -> dict[str, Any]:
     """What of the rules can change a verdict, in an order that does not depend on the file's.
 
-    Left out: `name`, `tenant`, `confidence_level` and `power`, which are shown and decide nothing, and `unlisted`,
-    which decides whether there is a verdict, not which. (The bootstrap's level follows from alpha.) Names of suites, KPIs and baselines are data, so they
-    stay, sorted.
+    Left out: `name`, `tenant`, `confidence_level` and `power`, which are shown and decide nothing (the level of a
+    bootstrap interval follows from alpha), and `unlisted`, which decides whether there is a verdict, not which.
+    Names of suites, KPIs and baselines are data, so they stay, sorted.
     """
     plain: dict[str, Any] = to_builtins(rules)
     for cosmetic in ("name", "tenant", "confidence_level", "power", "unlisted"):

@@ -1,9 +1,9 @@
-"""The p-values by which comparisons are called wins, losses and ties, and guards held or not."""
+"""The p-values, or ends of intervals, by which comparisons are called wins, losses and ties, and guards held or not."""
 
 from __future__ import annotations
 
 from math import isclose
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,10 +13,51 @@ import polars.selectors as cs
 if TYPE_CHECKING:
     from fastgate.gates.benchmark.policy import BenchmarkRules
 
-__all__ = ["with_significance"]
+__all__ = ["Criteria", "criteria", "with_significance"]
 
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
+
+
+class Criteria(NamedTuple):
+    """What the rule asks of a comparison that has a result; null, which is not true, where a figure is missing."""
+
+    win: pl.Expr
+    """The difference is shown to be in the KPI's better direction."""
+    loss: pl.Expr
+    """It is shown to be in the other."""
+    decided: pl.Expr
+    """All figures are there, so that it is a tie if it is neither."""
+    worse: pl.Expr
+    """A guard's KPI is shown to be worse."""
+    not_worse: pl.Expr
+    """It is not."""
+    within: pl.Expr
+    """It is shown to be within the guard's margin."""
+
+
+def criteria(rules: BenchmarkRules) -> Criteria:
+    """The criteria in the columns of `with_significance`: p-values under alpha, or bootstrap intervals beyond 0."""
+    gain = pl.col("_gain")
+    if rules.bootstrap is None:
+        win, worse = pl.col("_pvalue_win"), pl.col("_pvalue_worse")
+        return Criteria(
+            win=(win < rules.alpha) & (gain > 0),
+            loss=(pl.col("_pvalue_loss") < rules.alpha) & (gain < 0),
+            decided=win.is_not_null() & gain.is_not_null(),
+            worse=worse < rules.guard_alpha,
+            not_worse=worse >= rules.guard_alpha,
+            within=pl.col("margin_pvalue") < rules.alpha,
+        )
+    low, high, bound = pl.col("_gain_low"), pl.col("_gain_high"), pl.col("_worse_bound")
+    return Criteria(
+        win=(low > 0) & (gain > 0),
+        loss=(high < 0) & (gain < 0),
+        decided=low.is_not_null() & high.is_not_null() & gain.is_not_null(),
+        worse=bound < 0,
+        not_worse=bound >= 0,
+        within=low > -pl.col("margin"),
+    )
 
 
 def with_significance(cells: pl.DataFrame, rules: BenchmarkRules) -> pl.DataFrame:
@@ -35,12 +76,24 @@ def with_significance(cells: pl.DataFrame, rules: BenchmarkRules) -> pl.DataFram
         With ``pvalue`` (now of the policy's alternative), ``pvalue_adjusted``, ``detectable_effect``,
         ``margin_pvalue``, and, for the rule alone: ``_gain`` (the difference in the KPI's better direction),
         ``_pvalue_win`` and ``_pvalue_loss`` (adjusted if the policy corrects), ``_pvalue_worse`` (one-sided, of
-        guards). Every figure that does not exist is null, not NaN: a comparison with null is null, which no rule
-        takes for true, whereas Polars orders NaN above all numbers, so that ``NaN >= 0.05`` holds.
+        guards); with the bootstrap, instead of these p-values, which are null, ``_gain_low`` and ``_gain_high``
+        (the interval in the better direction). Every figure that does not exist is null, not NaN: a comparison
+        with null is null, which no rule takes for true, whereas Polars orders NaN above all numbers, so that
+        ``NaN >= 0.05`` holds.
     """
     sign = np.where(cells["direction"].to_physical().to_numpy() == 0, 1.0, -1.0)
-    statistic, df = cells["statistic"].to_numpy(), cells["df"].to_numpy()
     gain = sign * cells["delta"].to_numpy()
+    if rules.bootstrap is not None:
+        ends = sign * cells["ci_low"].to_numpy(), sign * cells["ci_high"].to_numpy()
+        return cells.with_columns(
+            pvalue_adjusted=pl.lit(None, pl.Float64),
+            detectable_effect=pl.lit(None, pl.Float64),
+            margin_pvalue=pl.lit(None, pl.Float64),
+            _gain=pl.Series(gain),
+            _gain_low=pl.Series(np.minimum(*ends)),
+            _gain_high=pl.Series(np.maximum(*ends)),
+        ).with_columns(pl.when(cs.float().is_finite()).then(cs.float()))
+    statistic, df = cells["statistic"].to_numpy(), cells["df"].to_numpy()
     win = loss = cells["pvalue"].to_numpy()
     if rules.alternative == "one-sided":
         everywhere = np.ones(cells.height, np.bool_)

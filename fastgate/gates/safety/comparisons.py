@@ -187,21 +187,19 @@ def _detectable(rules: SafetyRules, level: float, counted: Counted, rate_b: Floa
 
 
 def _false_alarms(outcomes: Outcomes, rules: SafetyRules, level: float, counted: Counted) -> Floats:
-    """How often the rule errs about an identical build, at the baseline's own rate; NaN where counts are fractions."""
+    """How often the rule errs about an identical build, at the baseline's own rate; NaN where cases count by share."""
     totals, baseline = counted.totals, counted.baseline
     rates = np.full(outcomes.index.height + 1, np.nan)  # the last for −1, no run
+    if rules.trials == "share" and outcomes.counts is None:
+        return rates[baseline]
     for run in np.unique(baseline[baseline >= 0]).tolist():
         if outcomes.counts is not None:
-            passes, trials = outcomes.counts.passes[run], int(outcomes.counts.totals[run])
+            passes, trials = outcomes.counts.passes[run], outcomes.counts.totals[run]
         elif rules.trials == "each":
-            passes, trials = totals.passes[run], int(totals.passes[run] + totals.fails[run])
+            passes, trials = totals.passes[run], totals.passes[run] + totals.fails[run]
         else:
-            passes, trials = (
-                totals.passed_cases[run],
-                int(totals.passed_cases[run] + totals.failed_cases[run]),
-            )
-        if rules.trials != "share" and passes % 1 == 0:
-            rates[run] = false_alarm(int(passes), trials, level, rules.method)
+            passes, trials = totals.passed_cases[run], totals.passed_cases[run] + totals.failed_cases[run]
+        rates[run] = false_alarm(float(passes), int(trials), level, rules.method)
     return rates[baseline]
 
 

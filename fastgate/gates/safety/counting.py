@@ -158,12 +158,13 @@ def _faults(
     if outcomes.counts is not None:
         # Nobody can tell which cases they are; a different number of them is still a different set.
         unpaired = totals.cases[candidate] != totals.cases[baseline]
+    repeated = present & ((totals.repeats[candidate] > 0) | (totals.repeats[baseline] > 0))
     comparable = present & ~unpaired
     found = {
         "missing_cell": missing,
-        "duplicate_case": present & ((totals.repeats[candidate] > 0) | (totals.repeats[baseline] > 0)),
+        "duplicate_case": repeated,
         "unpaired_cases": present & unpaired,
-        "unpaired_trials": present & (tallies.unlike_trials > 0),
+        "unpaired_trials": present & ~repeated & (tallies.unlike_trials > 0),
         "too_many_errors": present & (np.maximum(share[candidate], share[baseline]) > max_errors),
         "no_cases": present & (rates.cases == 0),
         "n_lt_min": comparable & (rates.cases > 0) & (rates.cases < min_cases),

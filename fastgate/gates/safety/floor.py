@@ -146,12 +146,13 @@ def newcombe(
 
 
 @lru_cache(maxsize=4096)
-def false_alarm(passes: int, trials: int, confidence_level: float, method: str) -> float:
+def false_alarm(passes: float, trials: int, confidence_level: float, method: str) -> float:
     """How often the rule calls an identical build, replayed independently, a regression.
 
     Parameters
     ----------
-    passes, trials : int
+    passes : float
+    trials : int
         Of the baseline; its rate is taken for the true one of both builds.
     confidence_level : float
     method : str

@@ -1,7 +1,7 @@
 """The safety gate: a candidate's pass rate must not fall by more than the noise floor, between comparable runs.
 
 The rule, as its functions read from top to bottom: two runs are compared only if their manifests agree in every
-comparability field and their data are whole (`_incomparable`, and the faults of `compare`); then a change d is no
+comparability field and their data are whole (`_differences`, and the faults of `compare`); then a change d is no
 signal where |d| ≤ e, a regression where d < −e, an improvement where d > e, e being the half-width of the interval
 at the baseline's observed rate (`fastgate.gates.safety.floor.signals`); a regression blocks, anything undefined is
 refused (`_suites`); a candidate is as good as its worst suite (`_verdicts`).
@@ -73,19 +73,19 @@ def judge(
         In the order shown.
     """
     compared = compare(outcomes, rules, baseline, candidates, suites)
-    incomparable, found = _incomparable(manifests, rules, baseline, candidates, suites)
-    table = _suites(compared.figures, incomparable)
-    return Judged(_verdicts(table), _finished(table), found, compared)
+    every, which = _differences(manifests, rules, baseline, candidates, suites)
+    table = _suites(compared.figures, every, which)
+    return Judged(_verdicts(table), _finished(table), _table(compared.figures, every, which), compared)
 
 
-def _incomparable(
+def _differences(
     manifests: Manifests,
     rules: SafetyRules,
     baseline: str,
     candidates: Sequence[str],
     suites: Sequence[str],
-) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """For each comparison a mask of reasons and the differing fields; and the table of differences."""
+) -> tuple[list[list[Difference]], npt.NDArray[np.int64]]:
+    """What two manifests may differ in, and which of these it is for each comparison."""
     table = manifests.table([*candidates, baseline], suites)
     mixed = np.zeros(table.shape, np.bool_)
     rows = {build: row for row, build in enumerate([*candidates, baseline])}
@@ -96,21 +96,17 @@ def _incomparable(
     unclear = mixed[:-1] | mixed[-1]
     # One number for each pair of manifests: few are different.
     size = len(manifests.distinct) + 1
-    pairs = 2 * ((table[-1] + 1) * size + table[:-1] + 1) + unclear
-    kinds, which = np.unique(pairs.ravel(), return_inverse=True)
+    pairs = (2 * ((table[-1] + 1) * size + table[:-1] + 1) + unclear).ravel()
+    if 2 * size * size <= pairs.size:  # counting costs a tenth of sorting
+        seen = np.bincount(pairs) > 0
+        kinds, which = np.flatnonzero(seen), (np.cumsum(seen) - 1)[pairs]
+    else:
+        kinds, which = np.unique(pairs, return_inverse=True)
     every = [
         _between(manifests, rules, pair // 2 // size - 1, pair // 2 % size - 1, pair % 2)
         for pair in kinds.tolist()
     ]
-    masks = [_mask(differing) for differing in every]
-    fields = [[difference.field for difference in differing] for differing in every]
-    comparisons = pl.DataFrame(
-        {
-            "_incomparable": np.array(masks, np.uint32)[which],
-            "differing_fields": _spread(pl.Series(fields, dtype=pl.List(pl.String)), which),
-        }
-    )
-    return comparisons, _table(every, which, candidates, suites)
+    return every, which
 
 
 def _spread(series: pl.Series, which: npt.NDArray[np.int64]) -> pl.Series:
@@ -134,10 +130,7 @@ def _mask(differing: Sequence[Difference]) -> int:
 
 
 def _table(
-    every: Sequence[Sequence[Difference]],
-    which: npt.NDArray[np.int64],
-    candidates: Sequence[str],
-    suites: Sequence[str],
+    figures: pl.DataFrame, every: Sequence[Sequence[Difference]], which: npt.NDArray[np.int64]
 ) -> pl.DataFrame:
     """A row per comparison and field that differs."""
     sizes = np.array([len(differing) for differing in every], np.int64)
@@ -149,22 +142,23 @@ def _table(
     comparison = np.repeat(np.arange(which.size), counts)
     first = np.repeat(starts[which], counts)
     within = np.arange(comparison.size) - np.repeat(np.cumsum(counts) - counts, counts)
-    fields = pl.DataFrame(
-        flat,
-        schema=dict.fromkeys(("field", "baseline_value", "candidate_value", "problem"), pl.String),
-        orient="row",
-    )
-    return pl.DataFrame(
+    names = ("field", "baseline_value", "candidate_value", "problem")
+    fields = pl.DataFrame(flat, schema=dict.fromkeys(names, pl.String), orient="row")
+    return figures.select("candidate", "suite")[comparison].hstack(fields[first + within])
+
+
+def _suites(
+    figures: pl.DataFrame, every: Sequence[Sequence[Difference]], which: npt.NDArray[np.int64]
+) -> pl.DataFrame:
+    """The outcome and verdict of each suite of each candidate."""
+    fields = [[difference.field for difference in differing] for differing in every]
+    masks = np.array([_mask(differing) for differing in every], np.uint32)
+    incomparable = pl.DataFrame(
         {
-            "candidate": pl.Series(candidates, dtype=pl.Enum(candidates)).gather(comparison // len(suites)),
-            "suite": pl.Series(suites, dtype=pl.Enum(suites)).gather(comparison % len(suites)),
-            **{name: fields[name].gather(first + within) for name in fields.columns},
+            "_incomparable": masks[which],
+            "differing_fields": _spread(pl.Series(fields, dtype=pl.List(pl.String)), which),
         }
     )
-
-
-def _suites(figures: pl.DataFrame, incomparable: pl.DataFrame) -> pl.DataFrame:
-    """The outcome and verdict of each suite of each candidate."""
     sound = (pl.col("_faults") | pl.col("_incomparable")) == 0
     outcome = pl.when(sound).then("indicated").otherwise(pl.lit("undefined", Signal))
     regressed = pl.col("outcome") == "regression"

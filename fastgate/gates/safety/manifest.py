@@ -113,6 +113,7 @@ class RunManifest:
         if self.seeds is not None:
             object.__setattr__(self, "seeds", _checked_seeds(self.seeds))
         object.__setattr__(self, "extra", _checked_extra(self.extra))
+        self.compared()  # refuses a.b beside a table a with a field b
 
     def __hash__(self) -> int:
         return hash((self.build, self.suite, manifest_hash(self)))
@@ -162,10 +163,7 @@ class RunManifest:
             own.pop(name, None)
         if "seeds" not in own and "seed_list_hash" in own:
             own["seeds"] = own.pop("seed_list_hash")
-        flat: dict[str, Any] = {}
-        for name, value in own.items():
-            flat.update(_dotted(name, value))
-        return flat
+        return _dotted(own)
 
 
 def _names() -> tuple[str, ...]:
@@ -182,12 +180,20 @@ def _unnested(data: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             yield name, value
 
 
-def _dotted(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, Mapping) and value:
-        for key, item in value.items():
-            yield from _dotted(f"{name}.{key}", item)
-    else:
-        yield name, value
+def _dotted(table: Mapping[str, Any], above: str = "") -> dict[str, Any]:
+    """The fields of tables in tables by their dotted names."""
+    flat: dict[str, Any] = {}
+    for key, value in table.items():
+        nested = isinstance(value, Mapping) and bool(value)
+        for name, item in (_dotted(value, f"{above}{key}.") if nested else {f"{above}{key}": value}).items():
+            if name in flat:
+                raise ArgumentError(
+                    f"the field {name!r} stands twice in a manifest",
+                    expected="each field once",
+                    received=f"{show(flat[name])} and {show(item)}",
+                )
+            flat[name] = item
+    return flat
 
 
 def _unusable(name: str, value: Any, expected: str) -> ArgumentError:

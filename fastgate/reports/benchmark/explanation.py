@@ -172,6 +172,10 @@ def _without_result(entries: list[facts.Entry]) -> list[str]:
 
 
 def _legend(policy: dict[str, Any]) -> str:
+    if policy["test"] == "bootstrap":
+        return (
+            f"± half the width of the {words.number(100 * policy['confidence_level'])} % bootstrap interval."
+        )
     corrected = (
         " p as tested, before the policy's correction." if policy["correction"]["method"] != "none" else ""
     )

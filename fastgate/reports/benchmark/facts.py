@@ -21,6 +21,7 @@ __all__ = [
     "deciding_pvalue",
     "headline",
     "ranked",
+    "significance",
 ]
 
 # Candidates whose tables are turned into Python rows at a time.
@@ -31,7 +32,10 @@ _CELL_COLUMNS: Final = (
     "role",
     "outcome",
     "guard",
+    "measure",
     "delta",
+    "ci_low",
+    "ci_high",
     "half_width",
     "pvalue",
     "pvalue_adjusted",
@@ -183,3 +187,10 @@ def deciding_pvalue(cell: dict[str, Any], policy: dict[str, Any]) -> float | Non
     """The p-value that the rule compares with alpha: the adjusted one where the policy corrects."""
     value: float | None = cell["pvalue" if policy["correction"]["method"] == "none" else "pvalue_adjusted"]
     return value
+
+
+def significance(cell: dict[str, Any], policy: dict[str, Any]) -> str:
+    """What the rule goes by: ``p 0.03``, or with the bootstrap the interval, ``[0.1, 0.4]``."""
+    if policy["test"] == "bootstrap":
+        return words.interval(cell["ci_low"], cell["ci_high"])
+    return f"p {words.pvalue(deciding_pvalue(cell, policy), policy['alpha'])}"

@@ -51,7 +51,7 @@ def _line(entry: facts.Entry, policy: dict[str, Any]) -> str:
     figures = [
         f"{cell['kpi']} {words.signed(cell['delta'])} "
         f"({words.better_or_worse(cell['delta'], cell['direction'])}, "
-        f"p {words.pvalue(facts.deciding_pvalue(cell, policy), policy['alpha'])})"
+        f"{facts.significance(cell, policy)})"
         for cell in entry.deciding
         if entry.outcome != "undefined"
     ]

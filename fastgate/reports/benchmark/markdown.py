@@ -94,7 +94,8 @@ def _grid(candidate: facts.Candidate, policy: dict[str, Any]) -> str:
     rows = []
     for suite, row in candidate.grid.items():
         kpis = ", ".join(
-            f"{code(cell['kpi'])} {'↑' if cell['direction'] == 'higher' else '↓'}"
+            f"{code(cell['kpi'])}{'' if cell['measure'] == 'mean' else ' ' + cell['measure']} "
+            f"{'↑' if cell['direction'] == 'higher' else '↓'}"
             for cell in next(iter(row.values())).deciding
         )
         rows.append([code(suite), kpis, *(_entry(row[baseline], policy) for baseline in baselines)])
@@ -105,8 +106,7 @@ def _entry(entry: facts.Entry, policy: dict[str, Any]) -> str:
     found = entry_notes(entry, policy, code)
     if entry.outcome != "undefined":
         figures = [
-            f"{words.signed(cell['delta'])} (p {words.pvalue(facts.deciding_pvalue(cell, policy), policy['alpha'])})"
-            for cell in entry.deciding
+            f"{words.signed(cell['delta'])} ({facts.significance(cell, policy)})" for cell in entry.deciding
         ]
         found = [*figures, *found]
     mark = f"**{entry.outcome}**" if entry.outcome != "win" else "win"

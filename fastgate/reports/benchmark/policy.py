@@ -20,21 +20,38 @@ def settings(policy: dict[str, Any]) -> dict[str, str]:
         "undefined": "two constant samples are undefined",
         "decide": "two constant samples are compared by their values",
     }
+    by_interval = policy["test"] == "bootstrap"
     trials = {"mean": "averaged within the case", "refuse": "a fault"}
     return {
         "rule": f"at least {policy['min_suite_wins']} of {words.plural(len(policy['suites']), 'suite')} won "
         "against every baseline",
         "baselines": ", ".join(words.name(name) for name in policy["baselines"]),
         "test": f"{words.method_in_words(policy)}, {same}",
-        "guards": f"worse at p < {words.number(policy['guard_alpha'])} (one-sided, not corrected)",
+        **(_bootstrap(policy["bootstrap"], policy["confidence_level"]) if by_interval else {}),
+        "guards": f"worse at {'' if by_interval else 'p < '}{words.number(policy['guard_alpha'])} "
+        f"(one-sided{'' if by_interval else ', not corrected'})",
         "missing values": f"up to a share of {words.number(policy['max_missing_share'])}; beyond it undefined",
         "zero variance": zero[policy["zero_variance"]],
         "repeated trials": trials[policy["trials"]],
         "unlisted names": "suites and KPIs the policy does not name are "
         + ("an error" if policy["unlisted"] == "error" else "ignored"),
-        "shown only": f"intervals at {words.number(policy['confidence_level'])}, "
+        "shown only": "the t tests of means"
+        if by_interval
+        else f"intervals at {words.number(policy['confidence_level'])}, "
         f"detectable effects at a power of {words.number(policy['power'])}",
     }
+
+
+def _bootstrap(how: dict[str, Any], level: float) -> dict[str, str]:
+    what = (
+        "of the cases' differences" if how["paired"] else "of the differences between the builds' statistics"
+    )
+    drawn = (
+        ""
+        if how["engine"] == "exact"
+        else f"; {how['n_resamples']:,} resamples where drawn, seed {how['seed']}"
+    )
+    return {"intervals": f"{what}, at {words.number(level)}; a win or loss excludes 0{drawn}"}
 
 
 def details(policy: dict[str, Any]) -> Table:
@@ -53,7 +70,10 @@ def details(policy: dict[str, Any]) -> Table:
 
 
 def _rule(suite: dict[str, Any]) -> tuple[str, str, str, str]:
-    names = {kpi: words.directed(kpi, direction) for kpi, direction in suite["directions"].items()}
+    names = {
+        kpi: words.directed(kpi, direction, suite["statistics"].get(kpi, "mean"))
+        for kpi, direction in suite["directions"].items()
+    }
     deciding = ", ".join(names[kpi] for kpi in suite["deciding_kpis"])
     if len(suite["deciding_kpis"]) > 1:
         deciding = f"{suite['decided_by']} of {deciding}"

@@ -161,6 +161,8 @@ def _significant(differ: pl.DataFrame, alpha: float) -> str:
 
 def _on_correction(result: BenchmarkResult) -> str:
     policy = result.policy
+    if policy["test"] == "bootstrap":
+        return ""
     deciding = result.cells.filter(pl.col("role") == "decides")
     wins = deciding.filter(pl.col("outcome") == "win")
     method, family = policy["correction"]["method"], policy["correction"]["family"]

@@ -111,7 +111,7 @@ def _reasons(codes: Sequence[str]) -> str:
 def _grid(
     candidate: facts.Candidate, policy: dict[str, Any], rows: int, width: int
 ) -> Iterator[RenderableType]:
-    """Suites × baselines: outcome, delta and p; on one line each where the width allows it."""
+    """Suites × baselines: outcome, delta and p or interval; on one line each where the width allows it."""
     shown = _suites_shown(candidate, rows)
     labels = [label for suite in shown for label in _labels(suite, policy, candidate)]
     label_width = min(
@@ -154,8 +154,9 @@ def _grid(
             style="dim",
         )
     corrected = policy["correction"]["method"] != "none"
+    figure = "interval" if policy["test"] == "bootstrap" else f"{'adjusted ' if corrected else ''}p"
     yield Text(
-        f"difference to the baseline and {'adjusted ' if corrected else ''}p; ↑ higher is better, ↓ lower is better",
+        f"difference to the baseline and {figure}; ↑ higher is better, ↓ lower is better",
         style="dim",
     )
 
@@ -180,7 +181,7 @@ def _suites_shown(candidate: facts.Candidate, rows: int) -> list[str]:
 
 def _labels(suite: str, policy: dict[str, Any], candidate: facts.Candidate) -> list[str]:
     entry = next(iter(candidate.grid[suite].values()))
-    kpis = [words.directed(cell["kpi"], cell["direction"]) for cell in entry.deciding]
+    kpis = [words.directed(cell["kpi"], cell["direction"], cell["measure"]) for cell in entry.deciding]
     if len(kpis) == 1:
         return [f"{words.name(suite)} {kpis[0]}"]
     rule = policy["suites"][suite]["decided_by"]
@@ -223,12 +224,12 @@ def _delta(cell: dict[str, Any]) -> str:
 
 
 def _p(cell: dict[str, Any], policy: dict[str, Any]) -> str:
-    value = facts.deciding_pvalue(cell, policy)
-    return "" if value is None else f"p {words.pvalue(value, policy['alpha'])}"
+    text = facts.significance(cell, policy)
+    return "" if words.MISSING in text else text
 
 
 def _joined(lines: Sequence[_Parts], joint: str) -> Text:
-    """Outcome, delta and p on one line or two; notes always below."""
+    """Outcome, delta and p (interval) on one line or two; notes always below."""
     texts = [Text(" ").join(Text(text, style) for text, style in line if text) for line in lines]
     head = Text(joint).join(text for text in texts[:2] if text)
     return Text("\n").join([head, *texts[2:]])

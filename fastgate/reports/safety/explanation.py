@@ -80,7 +80,12 @@ def _changes(candidate: facts.Candidate) -> list[str]:
         found.append(
             "manifests that state what is missing (--manifest), or a policy that does not require it"
         )
-    if codes & {"duplicate_case", "unpaired_cases", "unpaired_trials", "missing_cell", "too_many_errors"}:
+    if "unpaired_trials" in codes:
+        found.append(
+            "the same trials of each case on both sides; or, where the harness stops at the first failure or trials "
+            'are not replayed, trial_sets = "first-failure" or "any" in the policy'
+        )
+    if codes & {"duplicate_case", "unpaired_cases", "missing_cell", "too_many_errors"}:
         found.append(
             "whole data: every case once, on both sides, with an outcome; the figures below name what is not"
         )

@@ -77,7 +77,7 @@ def headline(result: SafetyResult) -> list[str]:
     return [
         provenance(result),
         f"{words.plural(len(result), 'candidate')} against {words.name(result.baseline)}, "
-        f"{words.plural(suites, 'suite')}: no pass rate may fall by more than the noise floor e",
+        f"{words.plural(suites, 'suite')}: no pass rate may fall by more than e",
         floor_words(result.policy, result.suites["confidence_level"].head(1).to_list()),
     ]
 
@@ -87,7 +87,7 @@ def floor_words(policy: Mapping[str, Any], levels: Sequence[float] = ()) -> str:
     stated = policy["confidence_level"]
     level = levels[0] if levels else stated
     which = f"{words.percent(level)} {METHODS[policy['method']]} interval"
-    text = f"e: half-width of the {which} at the baseline's rate and n"
+    text = f"e, the noise floor: half-width of the {which} at the baseline's rate and n"
     if level != stated:
         text += f" ({words.percent(stated)} over all suites, {policy['correction']} correction)"
     return text
@@ -128,7 +128,7 @@ def _chunk(
         row["flake_rate_candidate"] = flake.get((name, suite))
         row["flake_rate_baseline"] = flake.get((result.baseline, suite))
         suites[name].append(row)
-    found: dict[str, dict[tuple[Any, ...], list[str]]] = {name: {} for name in names}
+    found: dict[str, dict[tuple[str, str | None, str | None, str], list[str]]] = {name: {} for name in names}
     for row in result.differences.filter(mine).iter_rows(named=True):
         key = row["field"], row["baseline_value"], row["candidate_value"], row["problem"]
         found[row["candidate"]].setdefault(key, []).append(row["suite"])

@@ -48,7 +48,7 @@ def markdown(result: SafetyResult, limit: int = LIMIT) -> str:
     lines = facts.headline(result)
     layout = Layout(
         noun="candidate",
-        rule=f"Against {code(result.baseline)}, no pass rate may fall by more than the noise floor {lines[2]}.",
+        rule=f"Against {code(result.baseline)}, no pass rate may fall by more than {lines[2]}.",
         headings=_HEADINGS,
         right=[2, 3, 4, 5],
         row_of=_row,
@@ -67,8 +67,9 @@ def markdown(result: SafetyResult, limit: int = LIMIT) -> str:
 
 
 def _row(row: dict[str, Any]) -> tuple[str, ...]:
-    reasons = list(dict.fromkeys(words.short_reason([one]) for one in row["reasons"]))
-    suites = words.listing([code(suite) for suite in row["worst_suites"]], 3)
+    reasons = words.short_reasons(row["reasons"])
+    every = len(row["worst_suites"]) == row["suites"] > 1
+    suites = "every suite" if every else words.listing([code(suite) for suite in row["worst_suites"]], 3)
     return (
         code(row["candidate"]),
         f"**{row['verdict']}**",

@@ -42,7 +42,7 @@ def settings(policy: dict[str, Any]) -> dict[str, str]:
     )
     return {
         "rule": "no pass rate may fall by more than the noise floor e between runs whose manifests agree",
-        "noise floor": floor_words(policy).removeprefix("e: "),
+        "noise floor": floor_words(policy).removeprefix("e, the noise floor: "),
         "correction": corrected[policy["correction"]],
         "suites": which,
         "other suites": "an error" if policy["unlisted"] == "error" else "ignored",

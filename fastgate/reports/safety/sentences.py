@@ -83,9 +83,9 @@ def outcome_words(row: Mapping[str, Any]) -> str:
 def refusal(row: Mapping[str, Any]) -> str:
     """Why a suite is refused, and what its figures alone say."""
     codes = [code for code in row["reasons"] if code != "regression"]
-    text = f"refused: {', '.join(dict.fromkeys(words.short_reason([code]) for code in codes))}"
+    text = f"refused: {', '.join(words.short_reasons(codes))}"
     indicated = _SIGNAL_WORDS.get(row["indicated"])
-    return f"{text} (by the figures alone {indicated})" if indicated else text
+    return f"{text} (figures alone: {indicated})" if indicated else text
 
 
 def rate(passes: float | None, n: int | None, share: float | None) -> str:
@@ -203,9 +203,13 @@ def _detectable(row: Mapping[str, Any], policy: Mapping[str, Any]) -> str:
 def _on_trials(row: Mapping[str, Any]) -> list[str]:
     if not row["repeated_cases"] or row["regressed_every_trial"] is None:
         return []
+    if not any(row[key] for key in ("regressed", "fixed", "flaky_candidate", "flaky_baseline")):
+        return [
+            f"trials: those of {words.plural(row['repeated_cases'], 'case')} agree throughout, flake rates 0 %"
+        ]
     rates = [words.percent(row[f"flake_rate_{side}"], 3) for side in _SIDES]
     share = row["sampling_share"]
-    explained = f"; sampling explains {words.percent(share, 2)} of the variance" if share is not None else ""
+    explained = f"; sampling explains {words.percent(share, 3)} of the variance" if share is not None else ""
     return [
         f"trials: of {words.plural(row['repeated_cases'], 'case')} with several, "
         f"{words.count(row['regressed_every_trial'])} regressed and {words.count(row['fixed_every_trial'])} were fixed "
@@ -338,7 +342,8 @@ def _on_faults(result: SafetyResult, show: Show) -> list[str]:
     total = int(builds["len"].sum())
     listed = words.listing([f"{show(build)} {words.count(n)}" for build, n in builds.iter_rows()])
     lines = [f"Cases at fault: {words.count(total)} ({listed}), such as"]
-    for build, suite, case, fault, against in faults.head(_SHOWN_FAULTS).iter_rows():
+    kinds = faults.group_by("build", "suite", "fault", maintain_order=True).head(1).select(faults.columns)
+    for build, suite, case, fault, against in kinds.head(_SHOWN_FAULTS).iter_rows():
         other = f", but in {show(against)}" if fault == "missing_case" and against else ""
         lines.append(
             f"  {show(build)}, suite {show(suite)}, case {show(case)}: {_FAULT_WORDS.get(fault, fault)}{other}"

@@ -34,6 +34,8 @@ _FEW: Final = 6
 # Suites shown in full, of all candidates together; with more, the worst.
 _ROWS: Final = 48
 _FEWEST_ROWS: Final = 8
+# Of one candidate so many suites are shown beside the rule.
+_LOOKED_AT: Final = 12
 # Columns from which what is beside the rule fits in a table.
 _WIDE: Final = 96
 
@@ -84,19 +86,27 @@ def _candidate(
     yield indented(_rule_table(shown))
     if not figures or width < _WIDE:
         yield indented(Text(_legend([], policy), style="dim"))
+    looked_at = figures[:_LOOKED_AT]
     if figures and width >= _WIDE:
         yield ""
-        yield indented(_beside_table(figures))
-        yield indented(Text(_legend(figures, policy), style="dim"))
-        found = [f"{words.name(row['suite'])}: {text}" for row in figures for text in _further(row, policy)]
+        yield indented(_beside_table(looked_at))
+        yield indented(Text(_legend(looked_at, policy), style="dim"))
+        found = [
+            f"{words.name(row['suite'])}: {text}"
+            for row in looked_at
+            for text in _further(row, policy, brief=len(figures) > _FEW)
+        ]
         if found:
             yield ""
             yield indented(bullets(found))
     else:
-        for row in figures:
+        for row in looked_at:
             yield ""
             yield indented(Text(f"{words.name(row['suite'])}, beside the rule"))
             yield indented(bullets(beside_the_rule(row, policy)), 4)
+    if len(figures) > len(looked_at):
+        more = words.plural(len(figures) - len(looked_at), "more suite")
+        yield indented(Text(f"and {more} beside the rule, which fastgate explain shows", style="dim"))
     hidden = len(candidate.suites) - len(shown)
     if hidden:
         yield ""
@@ -130,12 +140,14 @@ def _rate(row: dict[str, Any], side: str) -> str:
 def _legend(rows: Sequence[dict[str, Any]], policy: dict[str, Any]) -> str:
     if not rows:
         return "change and e in percentage points"
-    level = words.percent(rows[0]["confidence_level"])
     both = any(row["detectable_drop_paired"] is not None for row in rows)
-    where = ": between independent runs / on the same cases" if both else " between independent runs"
+    paired = "".join(sorted({facts.METHODS[row["paired_method"]] for row in rows if row["paired_method"]}))
     return (
-        f"all but rates and p in percentage points; {level} intervals; "
-        f"detects a drop with a power of {words.number(policy['power'])}{where}"
+        f"all but rates and p in percentage points; {words.percent(rows[0]['confidence_level'])} intervals of the "
+        "difference: Newcombe's of independent runs"
+        + (f", {paired}'s and McNemar's exact test of the same cases" if paired else "")
+        + f"; detects a drop with a power of {words.number(policy['power'])}"
+        + (": between independent runs / on the same cases" if both else " between independent runs")
     )
 
 
@@ -145,12 +157,12 @@ def _beside_table(rows: Sequence[dict[str, Any]]) -> Table:
     paired = facts.METHODS[methods.pop()] if methods else None
     table = new_table()
     table.add_column("beside the rule", overflow="fold", min_width=8)
-    for heading in ("√2·e", "Newcombe, independent", "pooled p"):
+    for heading in ("√2·e", "Newcombe", "pooled p"):
         table.add_column(heading, justify="right", overflow="fold")
     if paired:
-        for heading in (f"{paired}, same cases", "McNemar p"):
+        for heading in (paired, "McNemar p"):
             table.add_column(heading, justify="right", overflow="fold")
-    table.add_column("detects a drop of", justify="right", overflow="fold")
+    table.add_column("detects", justify="right", overflow="fold")
     for row in rows:
         cells = [
             words.number(100 * row["difference_floor"], 3),
@@ -168,12 +180,12 @@ def _beside_table(rows: Sequence[dict[str, Any]]) -> Table:
     return table
 
 
-def _further(row: dict[str, Any], policy: dict[str, Any]) -> list[str]:
-    """What of `beside_the_rule` the table does not hold."""
+def _further(row: dict[str, Any], policy: dict[str, Any], *, brief: bool) -> list[str]:
+    """What of `beside_the_rule` the table does not hold; in brief, only what is not as usual."""
     found = [flipped(row)] if row["regressed"] is not None else []
-    return found + [
-        text for text in beside_the_rule(row, policy) if text.startswith(("trials:", "executions"))
-    ]
+    found += [text for text in beside_the_rule(row, policy) if text.startswith(("trials:", "executions"))]
+    usual = ("no case flipped", "trials: those of")
+    return [text for text in found if not (brief and text.startswith(usual))]
 
 
 # Many candidates
@@ -189,17 +201,21 @@ def _summary(result: SafetyResult) -> Iterator[RenderableType]:
         ("because of", False),
     ]
     yield summary(result, facts.ranked(result), headings, _summary_row)
-    yield ""
-    yield from _hardest(result)
+    hardest = list(_hardest(result))
+    if hardest:
+        yield from ("", *hardest)
 
 
 def _summary_row(row: dict[str, Any]) -> tuple[str, ...]:
-    reasons = list(dict.fromkeys(words.short_reason([code]) for code in row["reasons"]))
-    suites = words.listing([words.name(suite) for suite in row["worst_suites"]], 2)
+    reasons = words.short_reasons(row["reasons"])
+    every = len(row["worst_suites"]) == row["suites"] > 1
+    suites = (
+        "every suite" if every else words.listing([words.name(suite) for suite in row["worst_suites"]], 2)
+    )
     return (
         words.name(row["candidate"]),
         *(words.count(row[key]) for key in ("regressions", "refused", "no_signal", "improvements")),
-        f"{suites}: {words.listing(reasons, 2)}" if reasons else "",
+        f"{suites}: {words.listing(reasons, 3)}" if reasons else "",
     )
 
 

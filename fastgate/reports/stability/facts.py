@@ -63,9 +63,9 @@ def headline(result: StabilityResult) -> list[str]:
     return [
         provenance(result),
         f"{words.plural(len(result), 'build')}, {words.plural(len(policy['min_agreement']), 'kind')} of perturbation: "
-        f"each must hold by itself, with {words.plural(policy['min_probes'], 'probe')} or more",
-        f"{which}; the mean width of its central {words.percent(policy['mass'])} intervals may be "
-        f"at most {words.number(policy['max_ci_width'])}",
+        f"each kind must hold by itself, with {words.plural(policy['min_probes'], 'probe')} or more",
+        f"{which}; mean width of the central {words.percent(policy['mass'])} intervals at most "
+        f"{words.number(policy['max_ci_width'])}",
     ]
 
 

@@ -12,6 +12,7 @@ from fastgate.reports.stability.sentences import (
     holds,
     kind_sentence,
     kind_verdict,
+    short_reasons,
     verdict_line,
     why,
     width_sentence,
@@ -58,7 +59,7 @@ def _kind(kind: dict[str, Any]) -> Case:
 
 
 def _alternative(row: dict[str, Any]) -> str:
-    status = "" if row["status"] == "ok" else f" ({words.short_reason([row['status']])})"
+    status = "" if row["status"] == "ok" else f" ({short_reasons([row['status']])[0]})"
     return (
         f"{row['alternative']}: {words.number(row['estimate'], 3)}, {words.number(row['ci_low'], 3)} to "
         f"{words.number(row['ci_high'], 3)}, width {words.number(row['width'], 3)}{status}"

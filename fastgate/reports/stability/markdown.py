@@ -15,6 +15,7 @@ from fastgate.reports.stability.sentences import (
     flip_sentences,
     holds,
     notes,
+    short_reasons,
     verdict_line,
     why,
     width_sentence,
@@ -69,7 +70,7 @@ def markdown(result: StabilityResult, limit: int = LIMIT) -> str:
 
 
 def _row(row: dict[str, Any]) -> tuple[str, ...]:
-    reasons = list(dict.fromkeys(words.short_reason([one]) for one in row["reasons"]))
+    reasons = short_reasons(row["reasons"])
     return (
         code(row["build"]),
         f"**{row['verdict']}**",

@@ -23,12 +23,16 @@ _SCALES: Final = {"unit": "the chance to beat an average alternative", "logit": 
 def settings(policy: dict[str, Any]) -> dict[str, str]:
     """What a policy says of all kinds and of the posterior, in words."""
     separated = "may count" if policy["accept_separation"] else "do not count"
+    missing = (
+        f"of up to {words.percent(policy['max_missing_share'])} a run may be missing"
+        if policy["max_missing_share"]
+        else "no run may be missing"
+    )
     return {
         "rule": "each kind must hold by itself, and the posterior be narrow",
         "posterior": f"mean width of the central {words.percent(policy['mass'])} intervals at most "
         f"{words.number(policy['max_ci_width'])}",
-        "probes": f"{words.plural(policy['min_probes'], 'probe')} or more of each kind; a run missing of up to "
-        f"{words.percent(policy['max_missing_share'])} of them",
+        "probes": f"{words.plural(policy['min_probes'], 'probe')} or more of each kind; {missing}",
         "drop": f"by more than {words.number(policy['max_drop'])} since the previous release goes to review",
         "letters": _LETTERS[policy["letters"]],
         "fitted utilities": f"{_SCALES[policy['scale']]}; prior sd {words.number(policy['prior_sd'])} logits; "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import polars as pl
@@ -22,6 +22,7 @@ __all__ = [
     "kind_sentence",
     "kind_verdict",
     "notes",
+    "short_reasons",
     "verdict_line",
     "why",
     "width_sentence",
@@ -76,9 +77,14 @@ def digits_apart(value: float | None, limit: float | None, digits: int = 3) -> t
     return words.number(value, digits), words.number(limit, digits)
 
 
+def short_reasons(codes: Sequence[str]) -> list[str]:
+    """Each reason in a few characters, equal ones once."""
+    return words.short_reasons(codes, {"n_lt_min": "too few probes", "too_few": "too few draws"})
+
+
 def holds(kind: Mapping[str, Any]) -> str:
     """Whether a kind holds, in words: ``holds``, ``fails: too few probes``, ``holds, but agreement fell``."""
-    codes = list(dict.fromkeys(words.short_reason([code]) for code in kind["reasons"]))
+    codes = short_reasons(kind["reasons"])
     if not kind["holds"]:
         return f"fails: {', '.join(codes)}" if codes else "fails"
     return f"holds, but {', '.join(codes)}" if codes else "holds"

@@ -21,6 +21,7 @@ from fastgate.reports.stability.sentences import (
     kind_sentence,
     kind_verdict,
     notes,
+    short_reasons,
     verdict_line,
     why,
     width_sentence,
@@ -141,7 +142,7 @@ def alternatives_table(alternatives: Sequence[dict[str, Any]], most: int) -> Tab
             if row["ci_low"] is None
             else f"{words.number(row['ci_low'], 3)} to {words.number(row['ci_high'], 3)}"
         )
-        status = [words.short_reason([row["status"]]) if row["status"] != "ok" else ""] if faulty else []
+        status = ["".join(short_reasons([row["status"]])) if row["status"] != "ok" else ""] if faulty else []
         table.add_row(
             Text(words.name(row["alternative"])),
             words.number(row["estimate"], 3),
@@ -171,7 +172,7 @@ def _summary(result: StabilityResult) -> Iterator[RenderableType]:
 
 
 def _summary_row(row: dict[str, Any]) -> tuple[str, ...]:
-    reasons = list(dict.fromkeys(words.short_reason([code]) for code in row["reasons"]))
+    reasons = short_reasons(row["reasons"])
     return (
         words.name(row["build"]),
         words.listing([words.name(kind) for kind in row["failed_kinds"]], 3),
