@@ -175,8 +175,8 @@ def runs_as_they_stand(columns: dict[str, pl.Series], marks: Marks, pieces: Piec
     Notes
     -----
     As programs write them: build by build, suite by suite, the cases in one order. Then keys are compared with
-    those of the run before, at the speed of memory, and nothing is written but bits: 4 ns of processor time a row
-    less than `runs_anyhow`, which is most of it.
+    those of the run before, at the speed of memory, and nothing is written but bits: 4 ns of processor time a row,
+    against 21 in `runs_anyhow`.
     """
     bounds, cuts = _find_runs([columns[name] for name in _KEYS], pieces)
     if bounds is None:

@@ -46,7 +46,7 @@ def cases_needed(statistic: float, df: float, n: int, alpha: float, *, two_sided
     Examples
     --------
     >>> cases_needed(1.5, 18.0, 10, 0.05)
-    18
+    19
     """
     from fastgate.stats.distributions import student_t_isf
 

@@ -50,6 +50,8 @@ def named(names: Sequence[str], codes: npt.NDArray[Any]) -> pl.Series:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> import numpy as np
     >>> named(["a", "b"], np.array([1, 0, 1])).to_list()
     ['b', 'a', 'b']
     """

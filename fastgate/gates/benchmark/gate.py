@@ -87,7 +87,7 @@ def benchmark_gate(
     ...           "kpis": {"score": {"direction": "higher"}}, "suites": ["chess"]}
     >>> result = benchmark_gate(runs, policy)
     >>> result["new"], result.cells["pvalue"].round(5).to_list()
-    ('pass', [0.00053])
+    ('pass', [0.00057])
     """
     from fastgate.frames import Samples, read_samples
     from fastgate.frames.forks import require_working_process
