@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 
 from fastgate.errors import ArgumentError
+from fastgate.gates.benchmark.significance import sufficient_alpha
 from fastgate.gates.reasons import MEANINGS
 
 if TYPE_CHECKING:
@@ -148,11 +149,8 @@ def _distance(near: pl.DataFrame, policy: dict[str, Any]) -> pl.Series:
 
 def _needed(cell: dict[str, Any], policy: dict[str, Any], family: int) -> int | None:
     """The cases that suffice for a win whatever the rest of the family does."""
-    method, n = policy["correction"]["method"], min(cell["n_candidate"], cell["n_baseline"])
-    alpha = policy["alpha"]
-    if method != "none":
-        # Bonferroni's bound suffices under every method but Benjamini–Yekutieli's, whose sum it takes besides.
-        alpha /= family * (sum(1 / i for i in range(1, family + 1)) if method == "by" else 1)
+    n = min(cell["n_candidate"], cell["n_baseline"])
+    alpha = sufficient_alpha(policy["alpha"], policy["correction"]["method"], family)
     needed = cases_needed(
         cell["towards"], cell["df"], n, alpha, two_sided=policy["alternative"] == "two-sided"
     )

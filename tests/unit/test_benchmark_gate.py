@@ -133,6 +133,19 @@ class TestRule:
         assert mine["welch_pvalue"] > 0.05
         assert result.suites["tests_disagree"].all()
 
+    @pytest.mark.parametrize("gain", [0.5, 0.9, -0.9])
+    def test_disagreement_is_about_the_policys_alternative(self, gain: float) -> None:
+        base = sample(10.0, seed=1)
+        cells = {("old", s, "score"): base for s in SUITES}
+        cells |= {("new", s, "score"): base + sample(gain, seed=9, spread=1.2) for s in SUITES}
+        result = fastgate.benchmark_gate(runs(cells), policy(alternative="one-sided"))
+        new, old = cells["new", "s0", "score"], base
+        tests = [
+            scipy_stats.ttest_ind(new, old, equal_var=False, alternative="greater").pvalue < 0.05,
+            scipy_stats.ttest_rel(new, old, alternative="greater").pvalue < 0.05,
+        ]
+        assert cell(result, "new", "s0")["tests_disagree"] == (tests[0] != tests[1])
+
     def test_one_sided(self) -> None:
         cells = {
             (b, s, "score"): sample(10.0 + 0.85 * (b == "new"), seed=3 + (b == "new"))
@@ -364,7 +377,11 @@ class TestFaults:
             assert result["new"] == "pass"
             new, old = cells["new", "s0", "score"], cells["old", "s0", "score"]
             expected = scipy_stats.ttest_rel(new[:10], old).pvalue
-            assert cell(result, "new", "s0")["paired_pvalue"] == pytest.approx(expected, rel=1e-11)
+            mine = cell(result, "new", "s0")
+            assert mine["paired_pvalue"] == pytest.approx(expected, rel=1e-11)
+            # What is shown is what the decision rests on: ten pairs, or all eleven values.
+            assert mine["n_candidate"] == (10 if test == "paired" else 11)
+            assert mine["mean_candidate"] - mine["mean_baseline"] == pytest.approx(mine["delta"], rel=1e-12)
             assert fastgate.benchmark_gate(runs(cells), policy(test=test))["new"] == "block"
 
     def test_a_faulty_baseline_blocks_all(self) -> None:
@@ -627,6 +644,10 @@ class TestExplanation:
         assert adjusted == sorted(adjusted)
         for row in told["nearest"]:
             assert row["cases_needed"] > row["n"]
+        level = {"by": 0.05 / (8 * sum(1 / i for i in range(1, 9)))}.get(method, 0.05 / 8)
+        one = fastgate.benchmark_gate(runs(cells), rule).cells.to_dicts()[0]
+        factor = scipy_stats.t.isf(level / 2, one["df"]) + scipy_stats.t.isf(0.2, one["df"])
+        assert one["detectable_effect"] == pytest.approx(factor * one["standard_error"], rel=1e-10)
 
     def test_the_cases_that_would_have_sufficed(self) -> None:
         from fastgate.gates.explanation import cases_needed

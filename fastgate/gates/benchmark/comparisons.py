@@ -146,7 +146,6 @@ def compare(samples: Samples, rules: BenchmarkRules, candidates: Sequence[str]) 
         p-values of both t tests and the correlation, ``faults`` (a mask of reasons), ``_suite_row`` (which row of the
         suites' table it belongs to). Undefined figures are NaN.
     """
-    from fastgate.stats.summary import mean_arrays
     from fastgate.stats.ttest import welch_arrays
 
     table = rule_table(rules)
@@ -169,16 +168,12 @@ def compare(samples: Samples, rules: BenchmarkRules, candidates: Sequence[str]) 
         both = (candidate_cell, baseline_cell)
         status, figures = bootstrap_intervals(samples, names, *both, aligned, common, rules)
     shown = np.where(missing, STATUSES.index("missing_cell"), status).astype(np.uint8)
-    mean = mean_arrays(moments)
     return pl.DataFrame(
         {
             **names,
-            "n_candidate": _of(moments.n, candidate_cell),
-            "n_baseline": _of(moments.n, baseline_cell),
+            **_sizes(sides, paired if rules.pairs_cases else None),
             "n_missing_candidate": _of(moments.n_missing, candidate_cell),
             "n_missing_baseline": _of(moments.n_missing, baseline_cell),
-            "mean_candidate": np.where(candidate_cell < 0, np.nan, mean[candidate_cell]),
-            "mean_baseline": np.where(baseline_cell < 0, np.nan, mean[baseline_cell]),
             **figures,
             "welch_pvalue": welch.pvalue,
             "paired_pvalue": paired.pvalue,
@@ -190,6 +185,26 @@ def compare(samples: Samples, rules: BenchmarkRules, candidates: Sequence[str]) 
             "faults": _faults(sides, aligned, test, status, paired, rules, names["min_cases"].to_numpy()),
         }
     )
+
+
+def _sizes(sides: _Sides, paired: PairedArrays | None) -> dict[str, Any]:
+    """How many values the decision rests on, and their means: of the whole cells, or of the pairs."""
+    from fastgate.stats.summary import mean_arrays
+
+    if paired is not None:
+        return {
+            "n_candidate": paired.n,
+            "n_baseline": paired.n,
+            "mean_candidate": paired.mean_candidate,
+            "mean_baseline": paired.mean_baseline,
+        }
+    mean = mean_arrays(sides.moments)
+    return {
+        "n_candidate": _of(sides.moments.n, sides.candidate),
+        "n_baseline": _of(sides.moments.n, sides.baseline),
+        "mean_candidate": np.where(sides.candidate < 0, np.nan, mean[sides.candidate]),
+        "mean_baseline": np.where(sides.baseline < 0, np.nan, mean[sides.baseline]),
+    }
 
 
 def _figures(test: WelchArrays | PairedArrays, level: float) -> dict[str, Any]:

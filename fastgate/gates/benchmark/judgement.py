@@ -87,7 +87,7 @@ def _outcomes(cells: pl.DataFrame, rules: BenchmarkRules) -> pl.DataFrame:
             Guard,
         )
     )
-    significant = pl.col("welch_pvalue") < rules.alpha, pl.col("paired_pvalue") < rules.alpha
+    significant = [_finds_a_difference(pl.col(f"{test}_pvalue"), rules) for test in ("welch", "paired")]
     # Of a bootstrap, whatever it compares, the t tests are no rivals.
     rivals = (pl.col("role") == "decides") & sound & (rules.test != "bootstrap")
     disagree = rivals & (significant[0] != significant[1])
@@ -99,6 +99,13 @@ def _outcomes(cells: pl.DataFrame, rules: BenchmarkRules) -> pl.DataFrame:
         | _flags({"no_interval": pl.col("status").cast(pl.String).is_in(_NO_INTERVAL)})
         | _flags({f"guard_{name}": pl.col("guard") == name for name in ("worse", "not_shown", "undefined")})
     )
+
+
+def _finds_a_difference(pvalue: pl.Expr, rules: BenchmarkRules) -> pl.Expr:
+    """Whether a test, by its two-sided p, is significant in the policy's sense, corrections aside."""
+    if rules.alternative == "two-sided":
+        return pvalue < rules.alpha
+    return pl.when(pl.col("_gain") > 0).then(pvalue / 2).otherwise(1 - pvalue / 2) < rules.alpha
 
 
 def _flags(conditions: dict[str, pl.Expr]) -> pl.Expr:

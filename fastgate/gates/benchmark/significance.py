@@ -13,7 +13,7 @@ import polars.selectors as cs
 if TYPE_CHECKING:
     from fastgate.gates.benchmark.policy import BenchmarkRules
 
-__all__ = ["Criteria", "criteria", "with_significance"]
+__all__ = ["Criteria", "criteria", "sufficient_alpha", "with_significance"]
 
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -58,6 +58,21 @@ def criteria(rules: BenchmarkRules) -> Criteria:
         not_worse=bound >= 0,
         within=low > -pl.col("margin"),
     )
+
+
+def sufficient_alpha(alpha: float, method: str, family: int) -> float:
+    """The level at which one p-value of a family is significant whatever the others are.
+
+    Bonferroni's bound suffices under every method but Benjamini–Yekutieli's, whose sum it takes besides.
+
+    Examples
+    --------
+    >>> sufficient_alpha(0.05, "none", 8), sufficient_alpha(0.05, "holm", 8)
+    (0.05, 0.00625)
+    """
+    if method == "none":
+        return alpha
+    return alpha / (family * (sum(1 / i for i in range(1, family + 1)) if method == "by" else 1))
 
 
 def with_significance(cells: pl.DataFrame, rules: BenchmarkRules) -> pl.DataFrame:
@@ -113,7 +128,7 @@ def with_significance(cells: pl.DataFrame, rules: BenchmarkRules) -> pl.DataFram
     return cells.with_columns(
         pvalue=pl.Series(win),
         pvalue_adjusted=pl.Series(adjusted),
-        detectable_effect=pl.Series(_detectable_effect(cells, rules)),
+        detectable_effect=pl.Series(_detectable_effect(cells, rules, deciding, families)),
         margin_pvalue=pl.Series(_tail(above, df, ~np.isnan(margin))),
         _gain=pl.Series(gain),
         _pvalue_win=pl.Series(np.where(corrected, adjusted, win)),
@@ -145,18 +160,29 @@ def _adjusted(pvalue: Floats, sound: Flags, deciding: Flags, families: int, rule
     return adjusted
 
 
-def _detectable_effect(cells: pl.DataFrame, rules: BenchmarkRules) -> Floats:
-    """(critical value + t of the power) × standard error: see `fastgate.stats.minimum_detectable_effect`."""
+def _detectable_effect(cells: pl.DataFrame, rules: BenchmarkRules, deciding: Flags, families: int) -> Floats:
+    """(critical value + t of the power) × standard error: see `fastgate.stats.minimum_detectable_effect`.
+
+    Under a correction the level of the deciding comparisons is the one that suffices in their family.
+    """
     from fastgate.stats.design import minimum_detectable_effect
     from fastgate.stats.distributions import student_t_isf
 
     error, df = cells["standard_error"].to_numpy(), cells["df"].to_numpy()
-    if rules.alternative == "two-sided" and isclose(rules.alpha, 1.0 - rules.confidence_level, rel_tol=1e-12):
+    two_sided = rules.alternative == "two-sided"
+
+    def at(alpha: float) -> Floats:
+        effect: Any = minimum_detectable_effect(
+            error, df, alpha=alpha, power=rules.power, alternative="two-sided" if two_sided else "greater"
+        )
+        return np.asarray(effect, np.float64)
+
+    if rules.correction.method != "none":
+        family = int(deciding.sum()) // families
+        alpha = sufficient_alpha(rules.alpha, rules.correction.method, family)
+        return np.where(deciding, at(alpha), at(rules.alpha))
+    if two_sided and isclose(rules.alpha, 1.0 - rules.confidence_level, rel_tol=1e-12):
         # The interval's half-width holds the critical value already: one quantile a comparison instead of two.
         reserve: Any = student_t_isf(1.0 - rules.power, df)
         return np.asarray(cells["half_width"].to_numpy() + reserve * error, np.float64)
-    alternative = "two-sided" if rules.alternative == "two-sided" else "greater"
-    effect: Any = minimum_detectable_effect(
-        error, df, alpha=rules.alpha, power=rules.power, alternative=alternative
-    )
-    return np.asarray(effect, np.float64)
+    return at(rules.alpha)
