@@ -44,6 +44,7 @@ def sides(results: dict[str, Any]) -> dict[str, list[Side]]:
     for run in results["benchmarks"]:
         extra, stats = run["extra_info"], run["stats"]
         name = extra.get("side") or run["name"].split("[")[0].removeprefix("test_").replace("_", " ")
+        name = "fastgate" if "fastgate" in name else name
         median = stats["median"]
         groups[run["group"] or run["name"]].append(
             Side(name, median / extra.get("cells", 1), stats["iqr"] / median)

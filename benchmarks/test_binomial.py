@@ -39,6 +39,7 @@ def test_interval(method: str, cells: tuple[Any, Any], benchmark: Any) -> None:
     np.testing.assert_allclose(np.clip(ours.ci_low, 0.0, 1.0), theirs[0], rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(np.clip(ours.ci_high, 0.0, 1.0), theirs[1], rtol=1e-9, atol=1e-12)
     benchmark.group = f"binomial {method}, {N_CELLS:,} cells"
+    benchmark.extra_info |= {"side": "fastgate", "cells": N_CELLS}
     rounds = 15 if method in CLOSED_FORM else 3
     result = benchmark.pedantic(
         binomial_interval, (successes, trials), {"method": method}, rounds=rounds, warmup_rounds=2
@@ -50,6 +51,7 @@ def test_interval(method: str, cells: tuple[Any, Any], benchmark: Any) -> None:
 def test_statsmodels(method: str, cells: tuple[Any, Any], benchmark: Any) -> None:
     successes, trials = cells
     benchmark.group = f"binomial {method}, {N_CELLS:,} cells"
+    benchmark.extra_info |= {"side": "statsmodels proportion_confint", "cells": N_CELLS}
     rounds = 15 if method in CLOSED_FORM else 3
     benchmark.pedantic(
         proportion_confint,

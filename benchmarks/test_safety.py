@@ -14,7 +14,6 @@ import numpy as np
 import polars as pl
 import pytest
 
-from fastgate.frames.outcomes import Outcomes, read_outcomes
 from fastgate.gates.safety import safety_gate
 
 FULL = os.environ.get("FASTGATE_BENCH") == "full"
@@ -82,23 +81,12 @@ def tallied(path: Path) -> pl.DataFrame:
     )
 
 
-@pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.benchmark(group="safety: read")
-def test_polars_reads_the_file(benchmark: Any, files: dict[str, Path], order: str) -> None:
-    frame = benchmark.pedantic(pl.read_parquet, args=(files[order],), **TIMES)
-    assert frame.height == BUILDS * SUITES * CASES
+def label(benchmark: Any, order: str, side: str) -> None:
+    benchmark.group = f"safety gate, Parquet of {BUILDS * SUITES * CASES:,} outcomes, rows {order}"
+    benchmark.extra_info["side"] = side
 
 
 @pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.benchmark(group="safety: intake")
-def test_outcomes_are_read(benchmark: Any, files: dict[str, Path], order: str) -> None:
-    outcomes = benchmark.pedantic(read_outcomes, args=(files[order],), **TIMES)
-    assert isinstance(outcomes, Outcomes)
-    assert outcomes.index.height == BUILDS * SUITES
-
-
-@pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.benchmark(group="safety: gate")
 def test_files_to_verdicts(benchmark: Any, files: dict[str, Path], order: str) -> None:
     def judge() -> Any:
         return safety_gate(files[order], files["manifests"], "litmus", baseline="build-00000")
@@ -108,16 +96,26 @@ def test_files_to_verdicts(benchmark: Any, files: dict[str, Path], order: str) -
     assert result.suites["regressed"].to_list() == wanted["regressed"].to_list()
     assert result.suites["fixed"].to_list() == wanted["fixed"].to_list()
     assert result.verdicts["verdict"].value_counts().height > 1
+    label(benchmark, order, "fastgate")
     benchmark.pedantic(judge, **TIMES)
 
 
-@pytest.mark.benchmark(group="safety: gate")
-def test_polars_tallies_the_comparisons(benchmark: Any, files: dict[str, Path]) -> None:
-    benchmark.pedantic(tallied, args=(files["ordered"],), **TIMES)
+@pytest.mark.parametrize("order", ORDERS)
+def test_polars_tallies_the_comparisons(benchmark: Any, files: dict[str, Path], order: str) -> None:
+    label(benchmark, order, "Polars counting the comparisons")
+    benchmark.pedantic(tallied, args=(files[order],), **TIMES)
 
 
-@pytest.mark.benchmark(group="safety: gate")
+@pytest.mark.parametrize("order", ORDERS)
+def test_polars_reads_the_file(benchmark: Any, files: dict[str, Path], order: str) -> None:
+    label(benchmark, order, "Polars reading the file alone")
+    frame = benchmark.pedantic(pl.read_parquet, args=(files[order],), **TIMES)
+    assert frame.height == BUILDS * SUITES * CASES
+
+
 def test_flipped_cases_are_listed(benchmark: Any, files: dict[str, Path]) -> None:
     result = safety_gate(files["ordered"], files["manifests"], "litmus", baseline="build-00000")
+    benchmark.group = "safety gate, its flipped cases listed"
+    benchmark.extra_info["side"] = "fastgate"
     flips = benchmark.pedantic(result.list_flips, **TIMES)
     assert flips.height == result.suites["regressed"].sum() + result.suites["fixed"].sum()

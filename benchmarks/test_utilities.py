@@ -1,7 +1,7 @@
 """Bradley–Terry fits of 20 alternatives and 400 preferences each, beside choix and arenakit.
 
 The peers fit one data set a call and give no covariance; they are timed on a few fits, whose number is in
-`extra_info["fits"]`, so compare time per fit.
+`extra_info["cells"]`, so compare time per fit.
 """
 
 from __future__ import annotations
@@ -58,13 +58,13 @@ def winners(preferences: tuple[Array, Array, Array], fits: int) -> list[list[tup
 
 @pytest.mark.benchmark(group=GROUP)
 def test_fastgate(benchmark: Any, preferences: tuple[Array, Array, Array]) -> None:
-    benchmark.extra_info["fits"] = FITS
+    benchmark.extra_info["cells"] = FITS
     benchmark(fit, preferences, FITS)
 
 
 @pytest.mark.benchmark(group=GROUP)
 def test_fastgate_rows_of_one_fit(benchmark: Any, preferences: tuple[Array, Array, Array]) -> None:
-    benchmark.extra_info["fits"] = 1
+    benchmark.extra_info["cells"] = 1
     benchmark(fit, preferences, 1)
 
 
@@ -76,7 +76,7 @@ def test_choix_opt_pairwise(benchmark: Any, preferences: tuple[Array, Array, Arr
     expected = fit(preferences, 10).utilities.reshape(10, -1)
     found = np.array([choix.opt_pairwise(ALTERNATIVES, rows, alpha=alpha) for rows in data])
     assert np.allclose(found - found.mean(axis=1, keepdims=True), expected, rtol=0, atol=1e-4)
-    benchmark.extra_info["fits"] = 10
+    benchmark.extra_info["cells"] = 10
     benchmark(lambda: [choix.opt_pairwise(ALTERNATIVES, rows, alpha=alpha) for rows in data])
 
 
@@ -91,7 +91,7 @@ def test_choix_ilsr_pairwise(benchmark: Any, preferences: tuple[Array, Array, Ar
     found = np.array([choix.ilsr_pairwise(ALTERNATIVES, rows) for rows in data])
     expected = wide.utilities.reshape(100, -1)[chosen]
     assert np.allclose(found - found.mean(axis=1, keepdims=True), expected, rtol=0, atol=1e-4)
-    benchmark.extra_info["fits"] = len(data)
+    benchmark.extra_info["cells"] = len(data)
     benchmark(lambda: [choix.ilsr_pairwise(ALTERNATIVES, rows) for rows in data])
 
 
@@ -116,5 +116,5 @@ def test_arenakit(benchmark: Any, preferences: tuple[Array, Array, Array]) -> No
         counts.append(arenakit.Arena(battles, [str(i) for i in range(ALTERNATIVES)]).counts())
     found = np.array([arenakit.fit_bt(each, prior=0.0).scores for each in counts])
     assert np.allclose(found, wide.utilities.reshape(100, -1)[chosen], rtol=0, atol=1e-4)
-    benchmark.extra_info["fits"] = len(counts)
+    benchmark.extra_info["cells"] = len(counts)
     benchmark(lambda: [arenakit.fit_bt(each, prior=0.0) for each in counts])

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import re
 from xml.etree import ElementTree
 
@@ -21,6 +22,12 @@ from fastgate.reports.safety.junit import junit
 from fastgate.reports.safety.markdown import markdown
 from fastgate.reports.safety.sentences import beside_the_rule, change_and_floor, outcome_words, why
 from fastgate.reports.safety.terminal import report
+
+
+@pytest.fixture(autouse=True)
+def lines_as_in_a_file(monkeypatch):
+    """Whatever the width of the terminal that the tests are started from."""
+    monkeypatch.delenv("COLUMNS", raising=False)
 
 
 def shown(result, **options) -> str:
@@ -77,24 +84,42 @@ def test_everything_beside_the_rule_is_said():
 
 def test_the_rule_s_false_alarms_are_always_noted():
     for result in (safe("same"), safe("worse"), safe_sweep(30)):
-        text = flat(shown(result))
-        assert (
-            "it calls 8 to 11 % of identical builds, replayed independently, a regression instead of 2.5 %"
-            in text
+        alarms = result.suites.unique("suite")["false_alarm"].to_list()
+        low, high = (f"{100 * alarm:.2g}" for alarm in (min(alarms), max(alarms)))
+        some = 1 - math.prod(1 - alarm for alarm in alarms)
+        spread = f"{low} %" if low == high else f"{low} % to {high} %"
+        for text in (flat(shown(result)), markdown(result)):
+            assert f"called a regression with a chance of {spread}, where the level of its floor" in text
+            assert "on one side, says 2.5 %" in text
+            assert f"at least one of {len(alarms)} suites, with {100 * some:.2g} %" in text
+            assert "an equal chance in every case" in text
+
+
+def test_false_alarms_are_those_of_the_level_as_applied():
+    for changes, nominal in (({"confidence_level": 0.9}, "5 %"), ({"correction": "bonferroni"}, "0.71 %")):
+        result = safety_gate(
+            outcomes("same"), manifests("same"), {**safety_policy(), **changes}, baseline="old"
         )
-        assert "it calls 8 to 11 %" in markdown(result)
+        assert f"on one side, says {nominal}" in flat(shown(result))
 
 
-def test_another_level_makes_no_claim_of_8_to_11_per_cent():
-    result = safety_gate(
-        outcomes("same"), manifests("same"), {**safety_policy(), "confidence_level": 0.9}, baseline="old"
-    )
+def test_noise_that_is_not_seen_is_said_to_be_unknown():
+    frame = outcomes("same").with_columns(passed=(pl.col("suite") == "tone") | pl.col("passed"))
+    result = safety_gate(frame, manifests("same"), safety_policy(), baseline="old")
+    row = suite(result, "same", "tone")
+    assert row["false_alarm"] is None
+    (said,) = [one for one in beside_the_rule(row, result.policy) if one.startswith("how often this rule")]
+    assert said.endswith("a regression: not known at a rate of 0 or 1: the noise is not seen")
     text = flat(shown(result))
-    assert "8 to 11 %" not in text
-    assert (
-        "more identical builds, replayed independently, are called a regression than its level says" in text
-    )
-    assert "half-width of the 90 % Wilson interval" in text
+    assert "Of 1 suite it is not known at a rate of 0 or 1: the noise is not seen." in text
+    assert "at least one of" not in text
+
+
+def test_shares_are_tested_by_signs():
+    result = safety_gate(trials(), manifests("new"), {**safety_policy(), "trials": "share"}, baseline="old")
+    row = suite(result, "new", "jail")
+    assert "sign test of shares p" in "\n".join(beside_the_rule(row, result.policy))
+    assert "McNemar" not in shown(result)
 
 
 def test_differing_fields_stand_under_their_reason_with_both_values():

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import re
 from xml.etree import ElementTree
 
@@ -21,6 +22,12 @@ from fastgate.reports.stability.junit import junit
 from fastgate.reports.stability.markdown import markdown
 from fastgate.reports.stability.sentences import digits_apart, kind_verdict, why
 from fastgate.reports.stability.terminal import report
+
+
+@pytest.fixture(autouse=True)
+def lines_as_in_a_file(monkeypatch):
+    """Whatever the width of the terminal that the tests are started from."""
+    monkeypatch.delenv("COLUMNS", raising=False)
 
 
 def shown(result, **options) -> str:
@@ -51,6 +58,7 @@ def test_width_cap_and_alternatives_are_shown():
     text = flat(shown(wide))
     assert "above the cap of 0.2" in text
     assert "the mean width of the credible intervals is above the cap (0.235, 0.2 allowed)" in text
+    assert explain(wide, "good") == wide.explain("good")
     text = flat(explanation_report(wide, explain(wide, "good"), io.StringIO()))
     assert "so about 1.4 times as many" in text
 
@@ -61,6 +69,16 @@ def test_flipped_pairs_are_named_those_of_most_kinds_first():
     assert "pair p38: A became B under paraphrase, order_swap (2 probes); weight 0.333" in text
     assert text.index("pair p38") < text.index("pair p20")
     assert "and 15 more" in text
+
+
+def test_a_width_above_the_cap_by_rounding_is_at_the_cap():
+    result = judged(probes(good=(38, 36)))
+    width = result.verdicts["ci_width"][0]
+    policy = {**stability_policy(), "max_ci_width": math.nextafter(width, 0)}
+    at = stability_gate(probes(good=(38, 36)), policy, posterior=posterior(good=0.04))
+    assert at["good"] == "pass"
+    assert "within the cap of" in flat(shown(at))
+    assert "above the cap" not in flat(shown(at))
 
 
 def test_the_previous_release_is_shown_beside():

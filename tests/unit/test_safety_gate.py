@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -133,14 +134,31 @@ class TestTheRule:
 
     def test_ties_are_within(self) -> None:
         floor = np.array([0.05, 0.05, 0.05, 0.05, 0.05, 0.0, math.nan, 0.05, 0.05])
-        delta = np.array([0.05, -0.05, 0.05 + 1e-16, 0.0501, -0.0501, 0.0, 0.0, math.nan, 0.0])
+        delta = np.array([0.05, -0.05, 0.05 * (1 + 1e-14), 0.0501, -0.0501, 0.0, 0.0, math.nan, 0.0])
         status = np.array([0, 0, 0, 0, 0, 0, 0, 0, 1], np.int8)
-        assert [SIGNALS[code] for code in signals(delta, floor, status)] == [
+        assert [SIGNALS[code] for code in signals(delta, floor, status, np.zeros(9))] == [
             *["no_signal"] * 3,
             "improvement",
             "regression",
             *["undefined"] * 4,
         ]
+
+    @pytest.mark.parametrize("n", [100, 10_000, 1_000_000])
+    def test_a_given_rate_at_the_floor_gives_no_signal(self, n: int) -> None:
+        """Of either sign, and 1e-12 further it does."""
+        for rate in np.linspace(0.05, 0.94, 40).tolist():
+            floor = noise_floor_half_width(rate, n)
+            for sign, beyond in ((-1, "regression"), (1, "improvement")):
+                if not 0 < rate + sign * floor < 1:
+                    continue
+                sides = [
+                    SuiteResult(self.SAME, rate=rate + sign * floor * (1 + more), total=n)
+                    for more in (0.0, 1e-9)
+                ]
+                baseline = SuiteResult(self.SAME, rate=rate, total=n)
+                assert [gate(baseline, side).outcome for side in sides] == ["no_signal", beyond]
+
+    SAME = RunManifest.from_dict(CONDITIONS)
 
     def test_the_worst_suite_decides(self) -> None:
         result = judge(
@@ -185,6 +203,42 @@ class TestTheRule:
             floor = binomial_half_width(220, 240, confidence_level=level)
             assert result.suites["noise_floor"].to_list() == pytest.approx([floor] * 5)
             assert result["new"] == ("block" if correction == "none" else "pass")
+
+    @pytest.mark.parametrize("correction", ["sidak", "bonferroni"])
+    @pytest.mark.parametrize("m", [2, 5, 10, 50])
+    def test_corrected_suites_together_err_as_one_does(self, correction: str, m: int) -> None:
+        """The exact chance, where counts are as good as normal; they jump, so m jumps at the edge are allowed."""
+        n = 20_000
+        normal = NormalDist()
+        one = normal.cdf(-normal.inv_cdf(0.975) / math.sqrt(2))
+        share = one / m if correction == "bonferroni" else 1 - (1 - one) ** (1 / m)
+        level = corrected_level(0.95, correction, m)
+        assert -normal.inv_cdf((1 - level) / 2) == pytest.approx(-math.sqrt(2) * normal.inv_cdf(share))
+        chance = false_alarm(n // 2, n, level, "wilson")
+        jump = normal.pdf(normal.inv_cdf(share)) / math.sqrt(n / 2)
+        wanted = 1 - (1 - share) ** m
+        assert abs(1 - (1 - chance) ** m - wanted) < m * jump
+        assert m * jump < 0.01
+        # Of a suite as small as the example's it grows, and by less than dividing 1 − level does.
+        divided = false_alarm(220, 240, 1 - 0.05 / m, "wilson")
+        assert false_alarm(220, 240, level, "wilson") < 0.85 * divided
+
+    def test_the_order_of_corrections(self) -> None:
+        for level in (0.6, 0.95, 0.999, 1 - 1e-12):
+            for m in (1, 2, 7, 100_000):
+                none, sidak, bonferroni = (
+                    corrected_level(level, how, m) for how in ("none", "sidak", "bonferroni")
+                )
+                assert level == none <= sidak <= bonferroni < 1
+                assert (sidak == none) == (m == 1)
+                assert (bonferroni > sidak) == (m > 1) or level > 0.999
+
+    def test_a_correction_of_one_suite_changes_nothing(self) -> None:
+        runs = [run("old", "p" * 220 + "f" * 20), run("new", "p" * 211 + "f" * 29)]
+        plain, corrected = (
+            judge(*runs, policy={**ANY, "correction": how}).suites for how in ("none", "sidak")
+        )
+        assert plain.equals(corrected)
 
 
 class TestTheExample:
@@ -637,6 +691,35 @@ class TestBesideTheRule:
         ]
         assert flips["every_trial"].null_count() == flips.height
 
+    @pytest.mark.parametrize("trials", ["share", "each"])
+    def test_what_shares_detect(self, trials: str) -> None:
+        """A share that changes by a third is no flip: what counts is the noise of the cases' differences."""
+        rng = np.random.default_rng(5)
+        seeds = {
+            build: ["".join("p" if one else "f" for one in row) for row in rng.random((3, 60)) < 0.8]
+            for build in ("old", "new")
+        }
+        frames = [TestTrials.seeds(build, *letters) for build, letters in seeds.items()]
+        row = only(judge(*frames, policy={**ANY, "trials": trials, "power": 0.9}))
+        shares = {
+            build: np.mean([[letter == "p" for letter in trial] for trial in letters], axis=0)
+            for build, letters in seeds.items()
+        }
+        error = np.std(shares["new"] - shares["old"], ddof=1) / math.sqrt(60)
+        wanted = (stats.t.ppf(0.975, 59) + stats.t.ppf(0.9, 59)) * error
+        assert row["detectable_drop_paired"] == pytest.approx(wanted, rel=1e-10)
+        # No noise, or more of it than the rate could fall by: nothing to state.
+        assert (
+            only(
+                judge(
+                    *frames[:1], frames[0].with_columns(build=pl.lit("new")), policy={**ANY, "trials": trials}
+                )
+            )["detectable_drop_paired"]
+            is None
+        )
+        low = [TestTrials.seeds("old", "pfff", "ffff"), TestTrials.seeds("new", "fppf", "ffff")]
+        assert only(judge(*low, policy={**ANY, "trials": trials}))["detectable_drop_paired"] is None
+
     def test_flips_in_every_trial(self) -> None:
         old = TestTrials.seeds("old", "ppff", "pfff")
         new = TestTrials.seeds("new", "ffpp", "ffpf")
@@ -664,7 +747,8 @@ class TestBesideTheRule:
     def test_false_alarms_of_large_suites(self) -> None:
         assert false_alarm(900_000, 1_000_000, 0.95, "wilson") == pytest.approx(0.0829, abs=5e-4)
         assert false_alarm(2_900_000, 3_000_000, 0.95, "wilson") == pytest.approx(0.0829, abs=1e-4)
-        assert false_alarm(10, 10, 0.95, "wilson") == 0.0
+        assert math.isnan(false_alarm(10, 10, 0.95, "wilson"))
+        assert math.isnan(false_alarm(0, 10, 0.95, "wilson"))
         assert math.isnan(false_alarm(0, 0, 0.95, "wilson"))
 
 

@@ -140,10 +140,18 @@ class TestRule:
     def test_the_mean_width_at_the_cap_passes_and_above_it_blocks(self) -> None:
         width = float(judged().verdicts["ci_width"][0])
         assert judged(rule=policy(max_ci_width=width))["judge"] == "pass"
-        result = judged(rule=policy(max_ci_width=np.nextafter(width, 0)))
+        result = judged(rule=policy(max_ci_width=width * (1 - 1e-12)))
         assert (result["judge"], reasons(result)) == ("block", ["wide_posterior"])
         assert reasons(judged(posterior=normal(0.0511))) == ["wide_posterior"]
         assert judged(posterior=normal(0.0510))["judge"] == "pass"
+
+    @pytest.mark.parametrize("n", [2, 3, 6, 10, 49, 1000])
+    def test_any_number_of_alternatives_at_the_cap_passes(self, n: int) -> None:
+        """However their sum rounds."""
+        sd = 0.1 / 1.959963984540054
+        assert judged(posterior=normal(sd, n=n))["judge"] == "pass"
+        wide = judged(posterior=normal(sd * (1 + 1e-12), n=n))
+        assert (wide["judge"], reasons(wide)) == ("block", ["wide_posterior"])
 
     def test_no_posterior_blocks(self) -> None:
         result = judged(posterior=None)
@@ -982,6 +990,10 @@ class TestExplanation:
         assert not kinds["paraphrase"]["likely_above"]
         assert told["posterior"]["widest"][0]["status"] == "ok"
         assert told["unstable_pairs"][0]["stability_flags"] == list(KINDS)
+        assert {name: row["to_change"] for name, row in kinds.items() if row["to_change"]} == {"template": 3}
+        assert told["metrics"]["ci_width"] == told["posterior"]["ci_width"]
+        assert [row["alternative"] for row in told["alternatives"]] == ["x0", "x1", "x2"]
+        assert len(told["flips"]) == sum(row["n"] - row["agree"] for row in told["kinds"])
         with pytest.raises(ArgumentError, match="no build 'jugde'"):
             judged().explain("jugde")
         assert json.loads(json.dumps(told, allow_nan=False)) == told

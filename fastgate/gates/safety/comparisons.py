@@ -61,13 +61,13 @@ def compare(
     delta = differences(rates.passes, rates.trials, rates.passes_b, rates.trials_b)
     no_floor = np.uint32(reasons.bit("no_noise_floor"))
     faults = faults | ((codes != 0) & (rates.trials_b > 0)) * no_floor
-    indicated = signals(delta, floor, codes)
-    indicated[(faults & reasons.bit("duplicate_case")) != 0] = SIGNALS.index("undefined")
     missing = (candidate < 0) | (base < 0)
     status = np.where(missing, STATUSES.index("missing_cell"), codes).astype(np.uint8)
     position = np.arange(candidate.size, dtype=np.uint32)
     with np.errstate(invalid="ignore", divide="ignore"):
         rate, rate_b = rates.passes / rates.trials, rates.passes_b / rates.trials_b
+    indicated = signals(delta, floor, codes, np.maximum(rate, rate_b))
+    indicated[(faults & reasons.bit("duplicate_case")) != 0] = SIGNALS.index("undefined")
     figures = {
         "candidate": named(candidates, position // len(suites)),
         "suite": named(suites, position % len(suites)),
@@ -120,7 +120,10 @@ def _intervals(level: float, counted: Counted) -> dict[str, Any]:
 
 
 def _pairs(outcomes: Outcomes, rules: SafetyRules, level: float, counted: Counted) -> dict[str, Any]:
-    """What the same cases say: how many flipped, the interval of the difference, the exact test."""
+    """What the same cases say: how many flipped, the interval of the difference, the exact test of the flips.
+
+    Where cases count by share, that is a sign test: those whose share rose against those whose share fell.
+    """
     from fastgate.stats.discordance import MCNEMAR_METHODS, mcnemar_arrays
     from fastgate.stats.distributions import student_t_ppf
     from fastgate.stats.proportions import PAIRED_DIFFERENCE_METHODS, paired_proportion_difference_arrays
@@ -142,12 +145,8 @@ def _pairs(outcomes: Outcomes, rules: SafetyRules, level: float, counted: Counte
     pvalue = np.where(cases > 0, pvalue, np.nan)
     if rules.trials in ("share", "each"):
         method = "student"
-        with np.errstate(invalid="ignore", divide="ignore"):
-            mean = (tallies.shares_candidate - tallies.shares_baseline) / cases
-            squares = np.maximum(tallies.squares - cases * mean**2, 0.0)
-            error = np.sqrt(squares / (cases - 1) / cases)
-        df = np.where(cases > 1, cases - 1.0, np.nan)
-        arm = np.asarray(student_t_ppf(0.5 + level / 2, df)) * np.where(error > 0, error, np.nan)
+        mean, error, df = _shares(counted)
+        arm = np.asarray(student_t_ppf(0.5 + level / 2, df)) * error
         low, high = mean - arm, mean + arm
     else:
         method = "tango"
@@ -164,17 +163,28 @@ def _pairs(outcomes: Outcomes, rules: SafetyRules, level: float, counted: Counte
     }
 
 
+def _shares(counted: Counted) -> tuple[Floats, Floats, Floats]:
+    """Mean, standard error and degrees of freedom of the cases' differences of shares; NaN without any noise."""
+    tallies, cases = counted.tallies, counted.rates.cases
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = (tallies.shares_candidate - tallies.shares_baseline) / cases
+        squares = np.maximum(tallies.squares - cases * mean**2, 0.0)
+        error = np.sqrt(squares / (cases - 1) / cases)
+    return mean, np.where(error > 0, error, np.nan), np.where(cases > 1, cases - 1.0, np.nan)
+
+
 def _detectable(rules: SafetyRules, level: float, counted: Counted, rate_b: Floats) -> dict[str, Any]:
     """The smallest drops that the suite detects: of independent runs, and of the same cases replayed."""
     from fastgate.stats.sample_size import detectable_change
 
-    tallies, cases, trials_b = counted.tallies, counted.rates.cases, counted.rates.trials_b
+    cases, trials_b = counted.rates.cases, counted.rates.trials_b
+    flipped = counted.tallies.regressed + counted.tallies.fixed
+    by_share = rules.trials in ("share", "each")
     unpaired, paired = np.full((2, cases.size), np.nan)
-    flipped = tallies.regressed + tallies.fixed
     for drops, usable in ((unpaired, trials_b > 0), (paired, (flipped > 0) & (cases > 0))):
         rows = np.flatnonzero(usable)
-        if rows.size:
-            replayed = drops is paired
+        replayed = drops is paired
+        if rows.size and not (replayed and by_share):
             size = cases if replayed else trials_b
             drops[rows] = detectable_change(
                 rate_b[rows],
@@ -183,11 +193,30 @@ def _detectable(rules: SafetyRules, level: float, counted: Counted, rate_b: Floa
                 confidence_level=level,
                 discordance=flipped[rows] / cases[rows] if replayed else None,
             ).change
+    if by_share:
+        paired = _detectable_share(rules, level, counted, rate_b)
     return {"detectable_drop": unpaired, "detectable_drop_paired": paired}
 
 
+def _detectable_share(rules: SafetyRules, level: float, counted: Counted, rate_b: Floats) -> Floats:
+    """What the cases' differences of shares detect: a share may change by any part, so no case counts as flipped.
+
+    NaN where even a drop to 0 would be missed.
+    """
+    from fastgate.stats.design import minimum_detectable_effect
+
+    if rules.power <= 1.0 - level:
+        return np.full(rate_b.size, np.nan)
+    _, error, df = _shares(counted)
+    drop = np.asarray(minimum_detectable_effect(error, df, alpha=1.0 - level, power=rules.power))
+    return np.where(drop <= rate_b, drop, np.nan)
+
+
 def _false_alarms(outcomes: Outcomes, rules: SafetyRules, level: float, counted: Counted) -> Floats:
-    """How often the rule errs about an identical build, at the baseline's own rate; NaN where cases count by share."""
+    """How often the rule errs about an identical build, at the baseline's own rate.
+
+    NaN where that is 0 or 1, or cases count by share.
+    """
     totals, baseline = counted.totals, counted.baseline
     rates = np.full(outcomes.index.height + 1, np.nan)  # the last for −1, no run
     if rules.trials == "share" and outcomes.counts is None:

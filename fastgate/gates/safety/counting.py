@@ -38,7 +38,7 @@ class Counted(NamedTuple):
     """The counts of each comparison, in the order of candidates and suites."""
 
     candidate: Integers
-    """Its run; −1 where there is none."""  # noqa: RUF001
+    """Its run; −1 where there is none."""
     baseline: Integers
     totals: Totals
     """Of every run."""

@@ -97,7 +97,9 @@ class SafetyPolicy(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
         noise floor, and the more is called no signal: about 0.11 for 30 cases at a rate of 0.9, 0.03 for 400.
     correction : {"none", "sidak", "bonferroni"}
         Whether the level of a suite's noise floor is raised for the number of suites, so that the chance that
-        any of them leaves its floor by noise is what it would be with one.
+        an identical build, replayed independently, regresses on any of them by noise is about what it would be with
+        one: the chance Φ(−z/√2) that one suite errs, z being the quantile of the level, is divided among the suites
+        (see `fastgate.gates.safety.floor.corrected_level`). The intervals beside the rule have the raised level too.
     power : float
         Of the smallest detectable changes shown; it decides nothing.
     unlisted : {"error", "ignore"}

@@ -130,19 +130,20 @@ class SafetyResult:
         A row per candidate: verdict, how many suites, and how many of them regressed, gave no signal, improved,
         were refused; worst_suites, those that the verdict is due to (none for a pass); reasons.
     suites : DataFrame
-        A row per candidate and suite. `delta`, the rate of the candidate minus that of the baseline, is compared with
-        `noise_floor`, the half-width of the one-sample interval by `method` at `confidence_level`, at the
+        A row per candidate and suite. `delta`, the rate of the candidate minus that of the baseline, is compared
+        with `noise_floor`, the half-width of the one-sample interval by `method` at `confidence_level`, at the
         baseline's rate. `indicated` is what these figures alone say, `outcome` what follows from them: undefined
         where anything in `reasons` forbids it. Beside the rule: difference_floor (√2 times the floor), Newcombe's
         interval of the difference of independent samples (ci_low, ci_high) and its pooled p-value; of the same
         cases, how many regressed and were fixed, the paired interval (Tango's, or where cases count by share,
-        Student's of the cases' differences), McNemar's exact p-value; the smallest drops that this suite detects at
-        the policy's power; false_alarm, how often the rule calls an identical build, replayed independently,
-        a regression. Of the cases with several trials in both runs: how many passed in every trial of the baseline
-        and in none of the candidate (a change of the build, not of the seed) or the other way round, how many have
-        trials that disagree within a build (flaky), and the variance of a case's difference in two parts: what the
-        disagreement of its trials explains (sampling_variance) and the rest (policy_variance). A figure that
-        does not exist is null.
+        Student's of the cases' differences), McNemar's exact p-value (of shares, the sign test's: those that rose
+        against those that fell); the smallest drops that this suite detects at the policy's power; false_alarm, how
+        often the rule calls an identical build, replayed independently, a regression on this suite (null at a rate
+        of 0 or 1, where the noise is not seen). Of the cases with several trials in both runs: how many passed in
+        every trial of the baseline and in none of the candidate (a change of the build, not of the seed) or the
+        other way round, how many have trials that disagree within a build (flaky), and the variance of a case's
+        difference in two parts: what the disagreement of its trials explains (sampling_variance) and the rest
+        (policy_variance). A figure that does not exist is null.
     runs : DataFrame
         A row per build and suite: cases, trials, errors, the share of cases whose trials disagree, the hash
         of the manifest.

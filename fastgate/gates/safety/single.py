@@ -271,7 +271,8 @@ def gate(
     floor, status = noise_floor(passes_b, trials_b, confidence_level, method)
     delta = differences(passes, trials, passes_b, trials_b)
     low, high = newcombe(passes, trials, passes_b, trials_b, confidence_level)
-    outcome = SIGNALS[int(signals(delta, floor, status)[0])]
+    larger = np.array([max(pass_rate(candidate), pass_rate(baseline))])
+    outcome = SIGNALS[int(signals(delta, floor, status, larger)[0])]
     return SafetyVerdict(
         verdict="pass" if outcome in ("no_signal", "improvement") else "block",
         outcome=outcome,

@@ -17,18 +17,6 @@ if TYPE_CHECKING:
 __all__ = ["explain"]
 
 _SHOWN: Final = 10
-_COUNTS: Final = (
-    "kind",
-    "holds",
-    "n",
-    "agree",
-    "required",
-    "missing",
-    "agreement",
-    "ci_low",
-    "ci_high",
-    "threshold",
-)
 
 
 def explain(result: StabilityResult, build: str) -> dict[str, Any]:
@@ -43,11 +31,13 @@ def explain(result: StabilityResult, build: str) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``build``, ``verdict``, ``reasons`` (each a code and its meaning); ``kinds``: for each its counts, ``short``
-        (how many more probes had to agree, 0 where enough did), ``likely_above`` (whether Wilson's interval lies
-        above the threshold, so that more probes would hardly change that it holds), ``flips`` by variant, drop and
-        reasons; ``posterior``: ci_width, max_ci_width, status, and the ``widest`` alternatives;
-        ``unstable_pairs``: those that most kinds flipped; ``pairs`` and ``flipped_pairs``, their numbers.
+        ``build``, ``verdict``, ``reasons`` (each a code and its meaning); ``metrics``, the rest of its row of the
+        verdicts; ``kinds``: for each its row, ``short`` (how many more probes had to agree, 0 where enough did),
+        ``to_change`` (the same, negative for those to spare; null without probes), ``likely_above`` (whether
+        Wilson's interval lies above the threshold, so that more probes would hardly change that it holds),
+        ``flips`` by variant, drop and reasons; ``posterior``: ci_width, max_ci_width, status, and the ``widest``
+        alternatives; ``unstable_pairs``: those that most kinds flipped; ``pairs`` and ``flipped_pairs``, their
+        numbers; ``alternatives`` and ``flips``, all rows of these tables.
 
     Raises
     ------
@@ -69,6 +59,9 @@ def explain(result: StabilityResult, build: str) -> dict[str, Any]:
         "build": build,
         "verdict": verdict["verdict"],
         "reasons": [{"code": code, "meaning": MEANINGS[code]} for code in verdict["reasons"]],
+        "metrics": {
+            name: value for name, value in verdict.items() if name not in ("build", "verdict", "reasons")
+        },
         "kinds": [_kind(row, flips) for row in result.kinds.filter(mine).to_dicts()],
         "posterior": {
             "ci_width": verdict["ci_width"],
@@ -83,6 +76,8 @@ def explain(result: StabilityResult, build: str) -> dict[str, Any]:
         "unstable_pairs": _unstable_pairs(flips),
         "pairs": verdict["pairs"],
         "flipped_pairs": verdict["flipped_pairs"],
+        "alternatives": result.alternatives.filter(mine).drop("build").to_dicts(),
+        "flips": flips.drop("build").to_dicts(),
     }
 
 
@@ -91,12 +86,11 @@ def _kind(row: dict[str, Any], flips: pl.DataFrame) -> dict[str, Any]:
     counted = by_variant.sort(["len", "variant"], descending=[True, False])
     low = row["ci_low"]
     return {
-        **{name: row[name] for name in _COUNTS},
+        **{name: value for name, value in row.items() if name != "build"},
         "short": max(0, row["required"] - row["agree"]),
+        "to_change": row["required"] - row["agree"] if row["n"] else None,
         "likely_above": low is not None and low >= row["threshold"],
         "flips": [{"variant": variant, "n": n} for variant, n in counted.head(_SHOWN).rows()],
-        "previous_agreement": row["previous_agreement"],
-        "drop": row["drop"],
         "reasons": [{"code": code, "meaning": MEANINGS[code]} for code in row["reasons"]],
     }
 

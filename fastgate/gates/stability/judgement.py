@@ -9,7 +9,7 @@ every kind holds, the posterior is narrow and nothing dropped (`_verdicts`). The
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +31,9 @@ __all__ = ["judge"]
 
 Integers = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
+
+# A mean of n widths is off by one rounding for each of them, and by a few more in the widths themselves.
+_WIDTH_ROUNDINGS: Final = 8
 
 _BLOCKS = sum(bit(code) for code in CODES if code not in REVIEW)
 
@@ -148,7 +151,11 @@ def _with_previous(
 
 
 def _widths(widths: Widths, rules: StabilityRules, builds: Sequence[str]) -> pl.DataFrame:
-    """Whether the posterior of each build is sound and narrow."""
+    """Whether the posterior of each build is sound and narrow.
+
+    A mean width that exceeds the cap by no more than the rounding of its sum, (n + 8)·2⁻⁵³ of the cap, is at the cap:
+    else any number of alternatives of a width equal to the cap would pass or block by how their sum rounds.
+    """
     place = {name: number for number, name in enumerate(widths.builds)}
     row = np.array([place.get(name, -1) for name in builds], np.int64)
     found = row >= 0
@@ -156,7 +163,7 @@ def _widths(widths: Widths, rules: StabilityRules, builds: Sequence[str]) -> pl.
     status, mask = np.full(row.size, -1, np.int64), np.full(row.size, bit("no_posterior"), np.uint32)
     for out, values in ((mean, widths.mean), (n, widths.n), (status, widths.status), (mask, widths.mask)):
         out[found] = values[row[found]]
-    narrow = mean <= rules.max_ci_width
+    narrow = mean <= rules.max_ci_width * (1.0 + (n + _WIDTH_ROUNDINGS) * 2.0**-53)
     # A width that is not sound is no knowledge, neither of a narrow nor of a wide posterior.
     wide = found & (status == 0) & ~narrow
     mask = mask | _flags({"wide_posterior": wide})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -18,6 +19,7 @@ __all__ = [
     "beside_the_rule",
     "change_and_floor",
     "difference_sentence",
+    "exact_test",
     "flipped",
     "interval",
     "notes",
@@ -151,20 +153,30 @@ def beside_the_rule(row: Mapping[str, Any], policy: Mapping[str, Any], show: Sho
     if row["paired_ci_low"] is not None:
         found.append(
             f"{METHODS[row['paired_method']]}'s {level} interval on the same cases: "
-            f"{interval(row['paired_ci_low'], row['paired_ci_high'])} points; exact McNemar test "
+            f"{interval(row['paired_ci_low'], row['paired_ci_high'])} points; {exact_test(row)} "
             f"p {words.pvalue(row['mcnemar_pvalue'])}"
         )
     if row["regressed"] is not None:
         found.append(flipped(row, show))
     found.append(_detectable(row, policy))
-    if row["false_alarm"]:
+    if row["false_alarm"] is not None:
         found.append(
             f"of identical builds, replayed independently, this rule calls {words.percent(row['false_alarm'], 2)} "
-            "a regression"
+            "a regression on this suite, if every case has the same chance"
+        )
+    elif row["rate_baseline"] in (0.0, 1.0):
+        found.append(
+            "how often this rule calls an identical build a regression: not known at a rate of 0 or 1: the noise is "
+            "not seen"
         )
     found += _on_trials(row)
     found += _on_errors(row)
     return [sentence for sentence in found if sentence]
+
+
+def exact_test(row: Mapping[str, Any]) -> str:
+    """The test of the flips by its name: shares rise and fall, which is no table of passes and failures."""
+    return "sign test of shares" if row["paired_method"] == "student" else "exact McNemar test"
 
 
 def flipped(row: Mapping[str, Any], show: Show = words.name) -> str:
@@ -284,23 +296,32 @@ def notes(result: SafetyResult, show: Show = words.name) -> list[str]:
 
 
 def _on_false_alarms(result: SafetyResult) -> str:
-    alarms = result.suites["false_alarm"].drop_nulls()
-    alarms = alarms.filter(alarms > 0)
-    customary = result.policy["confidence_level"] == 0.95
-    text = (
-        "The rule compares the change between two runs with the noise of one: "
-        + (
-            "it calls 8 to 11 % of identical builds, replayed independently, a regression"
-            if customary
-            else ""
+    """How often the rule errs, on each suite and on any, beside what the level of its floor says."""
+    suites = result.suites.filter(pl.col("rate_baseline").is_not_null())
+    suites = suites.unique("suite", keep="first", maintain_order=True)
+    alarms = suites["false_alarm"].drop_nulls().to_list()
+    extreme = suites.filter(
+        pl.col("rate_baseline").is_in([0.0, 1.0]) & pl.col("false_alarm").is_null()
+    ).height
+    text = "The rule compares the change between two runs with the noise of one."
+    if alarms:
+        low, high = words.percent(min(alarms), 2), words.percent(max(alarms), 2)
+        nominal = words.percent((1 - suites["confidence_level"][0]) / 2, 2)
+        text += (
+            f" A suite of a build identical to the baseline is called a regression with a chance of "
+            f"{low if low == high else f'{low} to {high}'}, where the level of its floor, on one side, says {nominal}"
         )
-        + ("" if customary else "more identical builds, replayed independently, are called a regression")
-        + (" instead of 2.5 %" if customary else " than its level says")
-    )
-    if not alarms.is_empty():
-        low, high = (words.percent(float(value), 2) for value in (alarms.min(), alarms.max()))  # type: ignore[arg-type]
-        text += f" (computed at these baselines' rates: {low if low == high else f'{low} to {high}'})"
-    return f"{text}. √2·e, Newcombe's and the paired interval allow for both runs; they decide nothing."
+        if len(alarms) > 1:
+            some = -math.expm1(sum(map(math.log1p, (-alarm for alarm in alarms))))
+            text += f"; at least one of {words.count(len(alarms))} suites, with {words.percent(some, 2)}"
+        text += (
+            ". That is computed at the baseline's rates, for independent replays"
+            + (" and suites" if len(alarms) > 1 else "")
+            + " and an equal chance in every case; in practice an upper end, since cases that never vary lower it."
+        )
+    if extreme:
+        text += f" Of {words.plural(extreme, 'suite')} it is not known at a rate of 0 or 1: the noise is not seen."
+    return f"{text} √2·e, Newcombe's and the paired interval allow for both runs; they decide nothing."
 
 
 def _on_rates(result: SafetyResult) -> str:

@@ -17,6 +17,7 @@ from fastgate.reports.safety import facts
 from fastgate.reports.safety.sentences import (
     beside_the_rule,
     change_and_floor,
+    exact_test,
     flipped,
     interval,
     notes,
@@ -145,7 +146,7 @@ def _legend(rows: Sequence[dict[str, Any]], policy: dict[str, Any]) -> str:
     return (
         f"all but rates and p in percentage points; {words.percent(rows[0]['confidence_level'])} intervals of the "
         "difference: Newcombe's of independent runs"
-        + (f", {paired}'s and McNemar's exact test of the same cases" if paired else "")
+        + (f", {paired}'s and the {exact_test(rows[0])} of the same cases" if paired else "")
         + f"; detects a drop with a power of {words.number(policy['power'])}"
         + (": between independent runs / on the same cases" if both else " between independent runs")
     )
@@ -160,7 +161,7 @@ def _beside_table(rows: Sequence[dict[str, Any]]) -> Table:
     for heading in ("√2·e", "Newcombe", "pooled p"):
         table.add_column(heading, justify="right", overflow="fold")
     if paired:
-        for heading in (paired, "McNemar p"):
+        for heading in (paired, "sign p" if "sign" in exact_test(rows[0]) else "McNemar p"):
             table.add_column(heading, justify="right", overflow="fold")
     table.add_column("detects", justify="right", overflow="fold")
     for row in rows:

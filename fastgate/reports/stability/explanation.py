@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import IO, TYPE_CHECKING, Any, Final
 
-import polars as pl
 from rich.console import RenderableType
 from rich.text import Text
 
-from fastgate.errors import ArgumentError
-from fastgate.gates.names import some
-from fastgate.gates.schema import nearest
-from fastgate.gates.stability.reasons import MEANINGS, REVIEW
+from fastgate.gates.stability.reasons import REVIEW
 from fastgate.reports import words
 from fastgate.reports.console import bullets, indented, rendered
 from fastgate.reports.overview import verdict_text
@@ -37,44 +33,8 @@ _ALTERNATIVES: Final = 30
 
 
 def explain(result: StabilityResult, candidate: str) -> dict[str, Any]:
-    """Why one build got its verdict, as plain data.
-
-    Returns
-    -------
-    dict
-        ``build``, ``verdict``, ``reasons`` (a list of code and meaning), ``metrics`` (the row of the verdicts),
-        ``kinds`` and ``alternatives`` (their rows; a kind also ``to_change``, how many more probes had to agree,
-        negative for those to spare), ``flips`` (the rows of the probes that made another choice).
-
-    Raises
-    ------
-    ArgumentError
-        When the result has no such build.
-    """
-    names = list(result)
-    if candidate not in names:
-        similar = nearest(candidate, names)
-        raise ArgumentError(
-            f"the result has no candidate {candidate!r}",
-            expected="one of " + some(names),
-            hint=f"did you mean {similar!r}?" if similar else None,
-        )
-    mine = pl.col("build").cast(pl.String) == candidate
-    row = result.verdicts.filter(mine).drop("build").to_dicts()[0]
-    verdict, codes = row.pop("verdict"), row.pop("reasons")
-    kinds = [
-        {**kind, "to_change": kind["required"] - kind["agree"] if kind["n"] else None}
-        for kind in result.kinds.filter(mine).drop("build").to_dicts()
-    ]
-    return {
-        "build": candidate,
-        "verdict": verdict,
-        "reasons": [{"code": code, "meaning": MEANINGS[code]} for code in codes],
-        "metrics": row,
-        "kinds": kinds,
-        "alternatives": result.alternatives.filter(mine).drop("build").to_dicts(),
-        "flips": result.flips.filter(mine).drop("build").to_dicts(),
-    }
+    """Why one build got its verdict, as plain data: see `StabilityResult.explain`."""
+    return result.explain(candidate)
 
 
 def explanation_report(result: StabilityResult, explanation: Mapping[str, Any], stream: IO[str]) -> str:

@@ -143,8 +143,11 @@ def width_sentence(build: Build, policy: Mapping[str, Any]) -> str:
     if row["ci_width"] is None:
         codes = [MEANINGS[code] for code in row["reasons"] if code in _OF_WIDTH]
         return f"no width of the posterior: {'; '.join(codes) or 'none was given'}"
-    width, cap = digits_apart(row["ci_width"], row["max_ci_width"])
-    within = "within" if row["ci_width"] <= row["max_ci_width"] else "above"
+    wide = "wide_posterior" in row["reasons"]
+    # A width that is above the cap by rounding alone is at the cap.
+    shown = row["ci_width"] if wide else min(row["ci_width"], row["max_ci_width"])
+    width, cap = digits_apart(shown, row["max_ci_width"])
+    within = "above" if wide or row["ci_width"] > row["max_ci_width"] * (1 + 1e-9) else "within"
     return (
         f"mean width {width} of the central {words.percent(policy['mass'])} intervals of "
         f"{words.plural(row['alternatives'], 'alternative')}, {within} the cap of {cap}"
