@@ -44,6 +44,22 @@ def test_the_first_command_prints_what_is_shown() -> None:
             assert line in printed, f"not printed, or not in this place: {line}"
 
 
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        ("fastgate safety data/safety_example.csv", 4),
+        ("fastgate safety data/safety_jailbreakbench.parquet", 1),
+        ("fastgate stability data/pref_llmbar.parquet", 1),
+        ("fastgate interval data/automl_1h.parquet", 0),
+    ],
+)
+def test_the_other_commands_run(command: str, code: int) -> None:
+    whole = re.search(rf"^{re.escape(command)}.*$", README, re.MULTILINE)
+    assert whole is not None
+    done = run(whole[0])
+    assert done.returncode == code, done.stderr
+
+
 def test_the_python_example_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     code = re.search(r"```python\n(.*?)```", README, re.DOTALL)
     assert code is not None
