@@ -28,8 +28,9 @@ def run(command: str) -> subprocess.CompletedProcess[str]:
     """A command of the README, by the fastgate that is installed here."""
     arguments = shlex.split(command.split("&&")[-1])
     arguments = [sys.executable, "-m", "fastgate", *arguments[1:]]
-    # A dict, since GNU readline, which pytest loads, puts COLUMNS into the environment behind os.environ's back.
-    environment = {**os.environ}
+    # Without the width that a test runner may have set, and as a dict, since GNU readline, which pytest loads, puts
+    # COLUMNS into the environment behind os.environ's back.
+    environment = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
     return subprocess.run(arguments, cwd=ROOT, capture_output=True, text=True, check=False, env=environment)
 
 

@@ -150,7 +150,7 @@ class TestRule:
         assert cells["delta"][1] == pytest.approx(np.median(noise(0)) - np.median(noise(1)))
 
     def test_constant_samples_are_decided_where_the_policy_says_so(self) -> None:
-        frame = pair([2.0] * 9, [1.0] * 9)
+        frame = pair([2.0] * 20, [1.0] * 20)
         cell = only(fastgate.benchmark_gate(frame, policy()))
         assert (cell["outcome"], cell["status"], cell["reasons"]) == (
             "undefined",
@@ -244,9 +244,19 @@ class TestFaults:
 
     def test_values_that_are_no_proportion(self) -> None:
         rule = policy(kpis={"score": {"direction": "higher", "statistic": "proportion"}})
-        result = fastgate.benchmark_gate(pair([0, 1, 0.5, 1], [0, 1, 1, 1]), rule)
+        result = fastgate.benchmark_gate(pair([0, 1, 0.5, 1] * 5, [0, 1, 1, 1] * 5), rule)
         assert only(result)["reasons"] == ["invalid_values"]
         assert result["new"] == "block"
+
+    @pytest.mark.parametrize(
+        ("statistic", "least"), [("mean", 20), ("median", 20), ("p90", 50), ("p95", 100)]
+    )
+    def test_too_few_cases_for_a_bootstrap_decide_nothing(self, statistic: str, least: int) -> None:
+        rule = policy(kpis={"score": {"direction": "higher", "statistic": statistic}})
+        for n, reasons in ((2, ["n_lt_min"]), (least - 1, ["n_lt_min"]), (least, [])):
+            cell = only(fastgate.benchmark_gate(pair(noise(0, n) + 90, noise(1, n)), rule))
+            assert cell["reasons"] == reasons
+            assert cell["outcome"] == ("win" if not reasons else "undefined")
 
     def test_what_the_engine_cannot_do_is_undefined(self) -> None:
         rule = policy(
@@ -435,7 +445,8 @@ def to_dict_of(settings: Bootstrap) -> dict[str, Any]:
 class TestOutput:
     @pytest.fixture
     def result(self) -> Any:
-        frame = pl.concat([pair(noise(8) - 9, noise(9), "lat"), pair(noise(0), noise(1))])
+        # The p90 of a sample takes 50 cases.
+        frame = pl.concat([pair(noise(8, 50) - 9, noise(9, 50), "lat"), pair(noise(0, 50), noise(1, 50))])
         return fastgate.benchmark_gate(frame, policy(suites={"a": GUARDED}))
 
     @pytest.mark.parametrize("name", ["r.json", "r.parquet"])

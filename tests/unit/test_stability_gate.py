@@ -712,6 +712,7 @@ class TestPosteriors:
             ([], "too_few"),
             (None, "too_few"),
             ([0.5], "too_few"),
+            (np.linspace(0.5, 0.53, 399).tolist(), "too_few"),
             ([0.5, float("nan"), 0.4], "nonfinite"),
             ([0.5, None, 0.4], "nonfinite"),
             ([0.5, float("inf")], "nonfinite"),
@@ -719,7 +720,7 @@ class TestPosteriors:
         ],
     )
     def test_draws(self, draws: list[Any] | None, reason: str) -> None:
-        good = [0.5, 0.51, 0.52, 0.53]
+        good = np.linspace(0.5, 0.53, 400).tolist()
         result = self.beside(self.both("draws", [good, draws], [good, good]), reason)
         assert result.evidence["posterior"]["shape"] == "draws"
 

@@ -17,6 +17,9 @@ _STATISTICS: Final = '"mean", "median", a percentile such as "p95", "std", "trim
 _OF_DIFFERENCES: Final = ("mean", "trimmed_mean", "median", "p50", "proportion")
 
 
+_LEAST_CASES = 20
+
+
 def levels(rules: BenchmarkRules) -> tuple[float, float, float]:
     """The levels of the two-sided intervals whose ends decide.
 
@@ -28,6 +31,30 @@ def levels(rules: BenchmarkRules) -> tuple[float, float, float]:
     """
     sides = 1 if rules.alternative == "two-sided" else 2
     return 1 - sides * rules.alpha, 1 - 2 * rules.alpha, 1 - 2 * rules.guard_alpha
+
+
+def least_cases(statistic: str) -> int:
+    """The cases below which a bootstrap interval of a statistic decides nothing, whatever the policy asks for.
+
+    20, and for a quantile as many as put five beyond it on either side: p95 takes 100. Of two normal samples of 2
+    cases an interval of the mean excludes 0 on one side in 18 % of trials, of 10 cases in 4 %, where 2.5 % is meant;
+    and beyond the sample's own extremes a bootstrap knows nothing.
+
+    Examples
+    --------
+    >>> least_cases("mean"), least_cases("median"), least_cases("p95"), least_cases("p99")
+    (20, 20, 100, 500)
+    """
+    from math import ceil
+
+    from fastgate.stats.bootstrap_request import bootstrap_request
+
+    if statistic == "trimmed_mean":
+        return _LEAST_CASES
+    q = bootstrap_request(statistic, samples=2).q
+    if not 0 < q < 1:
+        return _LEAST_CASES
+    return max(_LEAST_CASES, ceil(5 / min(q, 1 - q) - 1e-9))
 
 
 def refuse_idle(policy: BenchmarkPolicy, place: Place) -> None:

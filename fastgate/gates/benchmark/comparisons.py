@@ -11,6 +11,7 @@ import polars as pl
 
 from fastgate.cells import Cells
 from fastgate.gates import reasons
+from fastgate.gates.benchmark.bootstrap_rules import least_cases
 from fastgate.gates.benchmark.intervals import CommonCases, bootstrap_intervals
 from fastgate.gates.verdict import STATUSES, Direction, Engine, Role, named
 from fastgate.kernels.status import INVALID, NONFINITE, OK
@@ -44,11 +45,12 @@ def rule_table(rules: BenchmarkRules) -> pl.DataFrame:
             "guard" if kpi in suite.guards else "decides" if kpi in suite.deciding_kpis else "shown",
             suite.guards.get(kpi),
             kpi in suite.not_worse,
-            suite.min_cases,
-            suite.statistics.get(kpi, "mean"),
+            max(suite.min_cases, least_cases(measure)) if rules.bootstrap else suite.min_cases,
+            measure,
         )
         for suite in rules.suites.values()
         for kpi in suite.kpis
+        for measure in (suite.statistics.get(kpi, "mean"),)
     ]
     schema: dict[str, Any] = {
         "suite": pl.Enum(list(rules.suites)),

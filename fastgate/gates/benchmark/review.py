@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from msgspec import structs
 
+from fastgate.gates.benchmark.bootstrap_rules import least_cases
 from fastgate.gates.benchmark.policy import BenchmarkPolicy, BenchmarkRules
 from fastgate.gates.benchmark.rules import effective
 
@@ -16,9 +17,6 @@ _CUSTOMARY_POWER = 0.8
 # Five cases a side detect 2.0 standard deviations with a power of 0.8, two cases 5.7 (two-sided, alpha 0.05).
 _FEW_CASES = 5
 _RARE_CHANCE = 0.01
-# A nominal 95 % bootstrap interval of a normal mean covers it in 84 % of cases at n = 5, in 93 % at n = 20.
-_FEW_FOR_BOOTSTRAP = 20
-_FEW_BEYOND = 5
 _USUAL_RESAMPLES = 9999
 
 
@@ -121,8 +119,6 @@ def _on_evidence(rules: BenchmarkRules) -> list[str]:
 
 
 def _on_bootstrap(rules: BenchmarkRules, policy: BenchmarkPolicy) -> list[str]:
-    from fastgate.stats.bootstrap_request import bootstrap_request
-
     bootstrap = rules.bootstrap
     if bootstrap is None:
         return []
@@ -131,23 +127,15 @@ def _on_bootstrap(rules: BenchmarkRules, policy: BenchmarkPolicy) -> list[str]:
         found.append(
             f"confidence_level: not used; the intervals shown are those that decide, at {rules.confidence_level:g}"
         )
-    few = [name for name, suite in rules.suites.items() if suite.min_cases < _FEW_FOR_BOOTSTRAP]
-    if few:
-        fewest = min(rules.suites[name].min_cases for name in few)
-        found.append(
-            f"suites.{_some(few)}.min_cases: {fewest} cases may decide; with under {_FEW_FOR_BOOTSTRAP} "
-            "bootstrap intervals are too short, and exclude 0 too often"
-        )
-    rare: dict[str, list[str]] = {}
+    raised: dict[str, list[str]] = {}
     for name, suite in rules.suites.items():
-        for statistic in dict.fromkeys(suite.statistics.values()):
-            q = bootstrap_request(statistic, samples=2).q if statistic != "trimmed_mean" else 0.5
-            if q > 0 and suite.min_cases * min(q, 1 - q) < _FEW_BEYOND - 1e-9:
-                rare.setdefault(statistic, []).append(name)
-    for statistic, names in rare.items():
+        for statistic in dict.fromkeys(suite.statistics.get(kpi, "mean") for kpi in suite.kpis):
+            if suite.min_cases < least_cases(statistic):
+                raised.setdefault(statistic, []).append(name)
+    for statistic, names in raised.items():
         found.append(
-            f"suites.{_some(names)}.min_cases: so few cases leave fewer than {_FEW_BEYOND} beyond {statistic}, whose "
-            "interval then ends at the outermost values"
+            f"suites.{_some(names)}.min_cases: a bootstrap of {statistic} takes {least_cases(statistic)} cases at "
+            "least, whatever is stated here"
         )
     if bootstrap.engine in ("exact", "saddlepoint"):
         found.append(

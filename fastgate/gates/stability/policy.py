@@ -82,6 +82,9 @@ class StabilityPolicy(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
         Kinds of `FLOORS` that this policy does not ask for.
     min_probes : int
         Probes compared, of each kind, below which the kind fails.
+    min_draws : int
+        Draws of each alternative's posterior, where it is given as draws, below which its width does not count; 400
+        put ten beyond each end of a 95 % interval.
     max_missing_share : float
         Share of a kind's probes of which a run is missing, above which the kind fails.
     max_drop : float
@@ -115,6 +118,7 @@ class StabilityPolicy(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     min_agreement: dict[Name, Floor] = {}
     omit: tuple[Name, ...] = ()
     min_probes: Probes = 30
+    min_draws: Probes = 400
     max_missing_share: MissingShare = 0.0
     max_drop: Drop = 0.05
     max_ci_width: Width = 0.20
@@ -147,6 +151,7 @@ class StabilityRules(Struct, frozen=True, kw_only=True):
     profile: str | None
     min_agreement: dict[str, float]
     min_probes: int
+    min_draws: int
     max_missing_share: float
     max_drop: float
     max_ci_width: float

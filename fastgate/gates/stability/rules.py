@@ -139,6 +139,7 @@ def _base(policy: StabilityPolicy, place: Place) -> StabilityRules:
         profile=None,
         min_agreement=_few_kinds(floors, place.at("min_agreement")),
         min_probes=policy.min_probes,
+        min_draws=policy.min_draws,
         max_missing_share=policy.max_missing_share,
         max_drop=policy.max_drop,
         max_ci_width=policy.max_ci_width,

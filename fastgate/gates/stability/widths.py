@@ -13,7 +13,7 @@ from fastgate.errors import DataError
 from fastgate.frames.preferences import UNKNOWN_OUTCOME
 from fastgate.gates.stability.agreement import looked_up
 from fastgate.gates.stability.reasons import CODES, bit
-from fastgate.kernels.status import NAMES, OK, SEPARATION
+from fastgate.kernels.status import NAMES, OK, SEPARATION, TOO_FEW
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -116,6 +116,8 @@ def given(posteriors: Posteriors, rules: StabilityRules) -> Widths:
         low, high, width, status = credible_interval_arrays(values, starts, mass=rules.mass)
         estimate = np.full(width.size, np.nan)
         sizes = np.diff(starts)
+        # The 2.5 % tail of a few draws is the least of them: such a width says nothing.
+        status = np.where((status == OK) & (sizes < rules.min_draws), np.int8(TOO_FEW), status)
         some = np.flatnonzero(sizes)
         if some.size:
             with np.errstate(invalid="ignore", over="ignore"):
@@ -214,8 +216,11 @@ def _with_row_faults(widths: Widths, preferences: Preferences) -> Widths:
         builds = np.unique(preferences.build[rows])
         vague = np.uint32(bit("invalid") | bit("nonfinite"))
         widths.mask[builds] = (widths.mask[builds] & ~vague) | np.uint32(bit(code))
-        found = preferences.keys[rows.tolist()].with_columns(
-            build=pl.Series(preferences.builds, dtype=pl.String).gather(preferences.build[rows]),
+        # Without a suite or pair there are no keys, and a frame without columns has no rows either.
+        keys = {name: column.gather(rows) for name, column in preferences.keys.to_dict().items()}
+        found = pl.DataFrame(
+            {"build": pl.Series(preferences.builds, dtype=pl.String).gather(preferences.build[rows]), **keys}
+        ).with_columns(
             fault=pl.lit(code),
             alternative=pl.Series(
                 [
