@@ -91,12 +91,13 @@ def _parts(intervals: pl.DataFrame, saved: bool) -> Iterator[RenderableType]:
     for row in intervals.head(_ROWS).iter_rows(named=True):
         sound = row["status"] == "ok"
         sizes = [words.count(row[name]) for name in ("n", "n_baseline") if name in row]
+        missing = f" ({words.count(row['n_missing'])} missing)" if row["n_missing"] else ""
         table.add_row(
             *(Text(words.name(row[key])) for key in keys),
             words.number(row["estimate"]),
             words.interval(row["ci_low"], row["ci_high"], 4),
             words.number(row["half_width"], 3),
-            ", ".join(dict.fromkeys(sizes)),
+            ", ".join(dict.fromkeys(sizes)) + missing,
             row["engine"],
             Text(row["status"].replace("_", " "), style="" if sound else "magenta"),
         )
@@ -105,6 +106,11 @@ def _parts(intervals: pl.DataFrame, saved: bool) -> Iterator[RenderableType]:
     if more > 0:
         where = "; the file holds all" if saved else "; an output (-o) or --json holds all"
         yield indented(Text(f"and {words.plural(more, 'more cell')}{where}", style="dim"))
+    dropped = intervals.filter(intervals["n_missing"] > 0)
+    if dropped.height:
+        total = words.plural(int(dropped["n_missing"].sum()), "missing value")
+        yield ""
+        yield Text(f"{words.plural(dropped.height, 'cell')} with missing values: {total}, dropped")
     unsound = intervals.filter(intervals["status"] != "ok")
     if unsound.height:
         counts = unsound["status"].value_counts(sort=True).iter_rows()

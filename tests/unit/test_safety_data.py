@@ -209,6 +209,21 @@ class TestMetr:
         }
         assert result.suites["n_baseline"].to_list() == [83] * 4 + [16]
 
+    @pytest.mark.parametrize(
+        ("name", "baseline", "verdicts"),
+        [
+            ("metr", "GPT-4 0314", {"Claude 3.5 Sonnet (Old)": "pass", "davinci-002": "refused"}),
+            ("xstest", "llama2orig", {"llama2new": "pass"}),
+            ("xstest", "llama2new", {"llama2orig": "block"}),
+        ],
+    )
+    def test_with_the_policies_that_are_shipped(
+        self, data: Path, name: str, baseline: str, verdicts: dict[str, str]
+    ) -> None:
+        files = (data / f"safety_{name}{end}" for end in (".parquet", "_manifests.json", "_policy.toml"))
+        result = safety_gate(*files, baseline=baseline)
+        assert {build: result[build] for build in verdicts} == verdicts
+
     def test_counting_trials_narrows_the_floor(self, data: Path) -> None:
         """10 trials of one task are not 10 tasks: by trials the floor is a third, and one verdict turns."""
         by_case, by_trial = self.judge(data, trials="share"), self.judge(data, trials="each")
@@ -228,8 +243,9 @@ class TestMetr:
 
     def test_families_of_tasks_are_too_small_to_gate_on(self, data: Path) -> None:
         policy = {"gate": "safety", "name": "n", "comparability": {"required": []}, "trial_sets": "any"}
+        families = pl.read_parquet(data / "safety_metr.parquet").drop("suite").rename({"family": "suite"})
         result = safety_gate(
-            data / "safety_metr.parquet",
+            families,
             None,
             {**policy, "unlisted": "ignore", "trials": "share"},
             baseline="GPT-4o",
