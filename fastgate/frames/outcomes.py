@@ -70,6 +70,8 @@ class Outcomes:
         The distinct combinations of ``build``, ``suite`` and the further columns that were asked for and found.
     n_rows : int
         The number of rows of the source.
+    unread : tuple of str
+        Columns of the source that nobody asked for.
     """
 
     index: pl.DataFrame
@@ -77,6 +79,7 @@ class Outcomes:
     counts: OutcomeCounts | None
     attributes: pl.DataFrame | None
     n_rows: int
+    unread: tuple[str, ...] = ()
 
     @property
     def shape(self) -> str:
@@ -203,6 +206,8 @@ def read_outcomes(
         outcomes = _from_counts(frame, layout, opened.where, opened.textual)
     else:
         outcomes = _from_rows(frame, opened.where, opened.textual)
+    used = {*layout.columns.values(), *kept.values()}
+    outcomes = replace(outcomes, unread=tuple(name for name in opened.columns if name not in used))
     if not kept:
         return outcomes
     keys = [pl.col(layout.columns[name]).cast(pl.String).alias(name) for name in ("build", "suite")]

@@ -859,3 +859,23 @@ class TestTheCall:
         assert (len(found["suites"][1]["regressed"]), len(found["suites"][1]["fixed"])) == (10, 10)
         with pytest.raises(ArgumentError, match="no candidate"):
             result.explain("nwe")
+
+
+def test_columns_that_nobody_compared_are_named() -> None:
+    conditions = {"suite_hash": "ab", "temperature": 0.0}
+    frame = pl.DataFrame(
+        {
+            "build": ["old"] * 30 + ["new"] * 30,
+            "suite": "s",
+            "case": [*range(30)] * 2,
+            "passed": True,
+            "tool": ["y"] * 30 + ["x"] * 30,
+        }
+    ).with_columns(pl.lit(value).alias(name) for name, value in conditions.items())
+    policy = {"gate": "safety", "name": "n", "comparability": {"required": list(conditions)}}
+    result = safety_gate(frame, None, policy, baseline="old")
+    assert result.evidence["ignored"] == {"columns": ["tool"]}
+    policy["comparability"] = {"required": [*conditions, "tool"]}
+    compared = safety_gate(frame, None, policy, baseline="old")
+    assert compared["new"] == "refused"
+    assert compared.suites["differing_fields"].to_list() == [["tool"]]

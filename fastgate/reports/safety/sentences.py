@@ -373,9 +373,15 @@ def _on_faults(result: SafetyResult, show: Show) -> list[str]:
 
 
 def _on_ignored(result: SafetyResult, show: Show) -> list[str]:
-    suites = (result.evidence.get("ignored") or {}).get("suites", [])
-    if not suites:
-        return []
-    return [
-        f"Not judged, since nothing is compared with them: suites {words.listing([show(s) for s in suites])}."
-    ]
+    ignored = result.evidence.get("ignored") or {}
+    lines = []
+    if suites := ignored.get("suites", []):
+        names = words.listing([show(suite) for suite in suites])
+        lines.append(f"Not judged, since nothing is compared with them: suites {names}.")
+    if columns := ignored.get("columns", []):
+        names = words.listing([show(column) for column in columns])
+        lines.append(
+            f"Not compared as conditions of the runs: columns {names}. Name a condition in the policy "
+            "(comparability.required), or state it in a manifest."
+        )
+    return lines
