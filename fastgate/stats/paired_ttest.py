@@ -65,8 +65,8 @@ def paired_columns(n: int) -> PairedArrays:
 
 
 def paired_arrays(
-    values: Floats,
-    offsets: Integers,
+    candidates: tuple[Floats, Integers],
+    baselines: tuple[Floats, Integers],
     candidate_index: Integers,
     baseline_index: Integers,
     alternative: str = "two-sided",
@@ -77,8 +77,8 @@ def paired_arrays(
 
     Parameters
     ----------
-    values : ndarray of float64, shape (n_values,)
-    offsets : ndarray of int64, shape (n_cells + 1,)
+    candidates, baselines : tuple of ndarray
+        Values, float64, shape (n_values,), and offsets, int64, shape (n_cells + 1,); the two may be the same.
     candidate_index, baseline_index : ndarray of int64, shape (n_tests,)
         Two cells of equal size, aligned case by case. −1 stands for a cell that does not exist; it and
         unequal sizes are ``too_few`` with n = 0.
@@ -90,19 +90,6 @@ def paired_arrays(
     PairedArrays
         Arrays of shape (n_tests,), statuses as codes.
     """
-    cells = (values, offsets)
-    return _paired(cells, cells, candidate_index, baseline_index, alternative, confidence_level, interval)
-
-
-def _paired(
-    candidates: tuple[Floats, Integers],
-    baselines: tuple[Floats, Integers],
-    candidate_index: Integers,
-    baseline_index: Integers,
-    alternative: str,
-    confidence_level: float,
-    interval: bool,
-) -> PairedArrays:
     from fastgate.kernels.pairs import paired_kernel
 
     n = candidate_index.size
@@ -183,7 +170,7 @@ def paired(
     baselines, single_baseline = as_cells(baseline, "baseline")
     first, second = match_cells(len(candidates), len(baselines))
     check_sizes(candidates, baselines, first, second)
-    out = _paired(
+    out = paired_arrays(
         (candidates.values, candidates.offsets),
         (baselines.values, baselines.offsets),
         first,

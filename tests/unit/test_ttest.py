@@ -265,7 +265,7 @@ def test_indexed_twins(samples: Any) -> None:
     candidate, baseline = np.arange(200), np.arange(200, 400)
     indexed = welch_arrays(moments_arrays(values, offsets), candidate, baseline)
     public = welch(*samples)
-    indexed_pairs = paired_arrays(values, offsets, candidate, baseline)
+    indexed_pairs = paired_arrays((values, offsets), (values, offsets), candidate, baseline)
     public_pairs = paired(*samples)
     for ours, theirs in ((indexed, public), (indexed_pairs, public_pairs)):
         for name, column in theirs._asdict().items():
@@ -281,14 +281,15 @@ def test_an_absent_cell_is_too_few() -> None:
     result = welch_arrays(moments_arrays(values, offsets), index, other)
     assert result.status.tolist() == [1, 1, 0, 1]
     assert result.n_candidate.tolist() == [0, 2, 2, 1]
-    pairs = paired_arrays(values, offsets, index, other)
+    pairs = paired_arrays((values, offsets), (values, offsets), index, other)
     assert pairs.status.tolist() == [1, 1, 4, 1]
     assert pairs.n.tolist() == [0, 0, 2, 0]
     nowhere = np.array([-1])
     assert welch_arrays(
         moments_arrays(np.empty(0), np.zeros(1, np.int64)), nowhere, nowhere
     ).status.tolist() == [1]
-    assert paired_arrays(np.empty(0), np.zeros(1, np.int64), nowhere, nowhere).status.tolist() == [1]
+    empty = np.empty(0), np.zeros(1, np.int64)
+    assert paired_arrays(empty, empty, nowhere, nowhere).status.tolist() == [1]
 
 
 def test_margins_show_nothing_without_noise() -> None:

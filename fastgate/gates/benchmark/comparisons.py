@@ -289,15 +289,20 @@ def _paired(sides: _Sides, aligned: Flags, common: CommonCases | None, rules: Be
     """The paired test where cases align, and of the cases in common elsewhere."""
     from fastgate.stats.paired_ttest import paired_arrays
 
-    cells = sides.samples.values or Cells(np.empty(0), np.zeros(1, np.int64))
-    usable = aligned & (len(cells) > 0)
-    candidate, baseline = np.where(usable, sides.candidate, -1), np.where(usable, sides.baseline, -1)
     how = "two-sided", rules.confidence_level, rules.test == "paired"
-    result = paired_arrays(cells.values, cells.offsets, candidate, baseline, *how)
+    parts = sides.samples.parts or (Cells(np.empty(0), np.zeros(1, np.int64)),)
+    # Of pairs each side has cells of its own, numbered through both.
+    first = len(parts[0]) if len(parts) > 1 else 0
+    usable = aligned & (len(parts[0]) > 0)
+    candidate = np.where(usable, sides.candidate, -1)
+    baseline = np.where(usable, sides.baseline - first, -1)
+    pools = [(part.values, part.offsets) for part in (parts[0], parts[-1])]
+    result = paired_arrays(pools[0], pools[1], candidate, baseline, *how)
     if common is None:
         return result
     even = np.arange(0, 2 * common.rows.size, 2)
-    partial = paired_arrays(common.cells.values, common.cells.offsets, even, even + 1, *how)
+    shared = common.cells.values, common.cells.offsets
+    partial = paired_arrays(shared, shared, even, even + 1, *how)
     columns: list[npt.NDArray[Any]] = [*result]
     for column, part in zip(columns, partial, strict=True):
         column[common.rows] = part
