@@ -30,6 +30,11 @@ class Side(NamedTuple):
     """Interquartile range over median."""
 
 
+def significant(number: float) -> str:
+    """Three digits, without an exponent."""
+    return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
+
+
 def duration(seconds: float) -> str:
     """A time in the unit that suits it, to three digits."""
     for size, unit in UNITS:
@@ -62,14 +67,12 @@ def table(results: dict[str, Any]) -> str:
         ours = next((side for side in all_sides if side.name == "fastgate"), None)
         if ours is None:
             continue
-        peers = [side for side in all_sides if side is not ours]
+        peers = [side for side in all_sides if side.name != ours.name]
         for row, peer in enumerate(peers):
             mine = f"{duration(ours.seconds)} ±{ours.spread:.0%}" if row == 0 else ""
             theirs = f"{duration(peer.seconds)} ±{peer.spread:.0%}"
-            ratio = f"**{peer.seconds / ours.seconds:.3g} ×**"
+            ratio = f"**{significant(peer.seconds / ours.seconds)} ×**"
             lines.append(f"| {group if row == 0 else ''} | {mine} | {peer.name} | {theirs} | {ratio} |")
-        if not peers:
-            lines.append(f"| {group} | {duration(ours.seconds)} ±{ours.spread:.0%} | | | |")
     machine = results["machine_info"]
     versions = results.get("commit_info", {}).get("id") or "uncommitted"
     lines += [
@@ -81,14 +84,22 @@ def table(results: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def main(path: str) -> None:
-    """Put the table of the results in `path` between the README's markers."""
+def merged(paths: list[str]) -> dict[str, Any]:
+    """The results of several runs; a workload that was run again counts as it was last."""
+    runs = [json.loads(Path(path).read_text()) for path in paths]
+    last = {one["group"]: run for run in runs for one in run["benchmarks"]}
+    found = [one for run in runs for one in run["benchmarks"] if last[one["group"]] is run]
+    return {**runs[-1], "benchmarks": found}
+
+
+def main(paths: list[str]) -> None:
+    """Put the table of the results in `paths` between the README's markers."""
     text = README.read_text()
     before, rest = text.split(BEGIN)
     after = rest.split(END)[1]
-    results = json.loads(Path(path).read_text())
+    results = merged(paths)
     README.write_text(f"{before}{BEGIN}\n\n{table(results)}\n\n{END}{after}")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(sys.argv[1:])

@@ -54,13 +54,13 @@ def path(
     request: pytest.FixtureRequest, probes: pl.DataFrame, tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
     frame = probes if request.param == "in order" else probes.sample(fraction=1.0, shuffle=True, seed=1)
-    file = tmp_path_factory.mktemp("stability") / "probes.parquet"
+    file = tmp_path_factory.mktemp("stability") / f"{request.param}.parquet"
     frame.write_parquet(file)
     return file
 
 
-@pytest.mark.benchmark(group=GROUP)
 def test_fastgate(benchmark: Any, path: Path, probes: pl.DataFrame) -> None:
+    benchmark.group = f"{GROUP}, rows {path.stem}"
     result = stability_gate(path, POLICY)
     swapped = pl.col("probe_choice").replace({"A": "B", "B": "A"})
     choice = pl.when(kind="order_swap").then(swapped).otherwise("probe_choice")
@@ -72,14 +72,14 @@ def test_fastgate(benchmark: Any, path: Path, probes: pl.DataFrame) -> None:
     benchmark.pedantic(stability_gate, (path, POLICY), rounds=5, warmup_rounds=1)
 
 
-@pytest.mark.benchmark(group=GROUP)
-def test_polars_reading(benchmark: Any, path: Path) -> None:
+def test_polars_reading_the_file_alone(benchmark: Any, path: Path) -> None:
+    benchmark.group = f"{GROUP}, rows {path.stem}"
     benchmark.pedantic(pl.read_parquet, (path,), rounds=5, warmup_rounds=1)
 
 
-@pytest.mark.benchmark(group=GROUP)
-def test_polars_agreement(benchmark: Any, path: Path) -> None:
-    """Reading and counting alone: no order of alternatives, duplicates, flips or verdicts."""
+def test_polars_counting_alone(benchmark: Any, path: Path) -> None:
+    """Reading and counting: no order of alternatives, duplicates, flips or verdicts."""
+    benchmark.group = f"{GROUP}, rows {path.stem}"
 
     def agreement() -> pl.DataFrame:
         agrees = (pl.col("primary_choice") == pl.col("probe_choice")).sum()

@@ -134,7 +134,7 @@ def benchmark_gate(
 
 
 def _names(samples: Samples, column: str) -> list[str]:
-    return samples.index[column].cast(pl.String).unique().sort().to_list()
+    return samples.index[column].unique().cast(pl.String).sort().to_list()
 
 
 def _check_names(samples: Samples, rules: BenchmarkRules) -> dict[str, list[str]]:
