@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from fastgate.errors import ArgumentError, DataError, FastgateError, PolicyError
     from fastgate.frames import pack
     from fastgate.gates.benchmark.gate import benchmark_gate
+    from fastgate.gates.benchmark.result import BenchmarkResult
     from fastgate.gates.policy import load_policy
-    from fastgate.gates.result import BenchmarkResult
     from fastgate.gates.safety.result import SafetyResult
     from fastgate.gates.safety.sweep import safety_gate
     from fastgate.gates.stability.gate import stability_gate
@@ -48,7 +48,7 @@ _HOMES = {
     "frames": ("pack",),
     "gates.benchmark.gate": ("benchmark_gate",),
     "gates.policy": ("load_policy",),
-    "gates.result": ("BenchmarkResult",),
+    "gates.benchmark.result": ("BenchmarkResult",),
     "gates.safety.result": ("SafetyResult",),
     "gates.safety.sweep": ("safety_gate",),
     "gates.stability.gate": ("stability_gate",),

@@ -10,7 +10,7 @@ from fastgate.cli import options
 from fastgate.cli.judging import judge, one_or_list
 
 if TYPE_CHECKING:
-    from fastgate.gates.result import BenchmarkResult
+    from fastgate.gates.benchmark.result import BenchmarkResult
 
 __all__ = ["benchmark"]
 

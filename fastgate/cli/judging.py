@@ -11,7 +11,7 @@ from fastgate.cli import streams
 from fastgate.cli.progress import working
 
 if TYPE_CHECKING:
-    from fastgate.gates.result import BenchmarkResult
+    from fastgate.gates.benchmark.result import BenchmarkResult
     from fastgate.gates.safety.result import SafetyResult
     from fastgate.gates.stability.result import StabilityResult
 

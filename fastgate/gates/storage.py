@@ -14,8 +14,8 @@ from typing import IO, TYPE_CHECKING, Any, Final
 import polars as pl
 
 from fastgate.errors import ArgumentError, DataError
-from fastgate.gates import result as benchmark
-from fastgate.gates.result import BenchmarkResult
+from fastgate.gates.benchmark import result as benchmark
+from fastgate.gates.benchmark.result import BenchmarkResult
 from fastgate.gates.safety import result as safety
 from fastgate.gates.safety.result import SafetyResult
 from fastgate.gates.stability import result as stability

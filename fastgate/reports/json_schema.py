@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 import polars as pl
 
-from fastgate.gates import result as benchmark
+from fastgate.gates.benchmark import result as benchmark
 from fastgate.gates.benchmark.policy import BenchmarkRules
 from fastgate.gates.safety import result as safety
 from fastgate.gates.safety.policy import SafetyRules

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from fastgate.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from fastgate.gates.result import BenchmarkResult
+    from fastgate.gates.benchmark.result import BenchmarkResult
     from fastgate.gates.safety.result import SafetyResult
     from fastgate.gates.stability.result import StabilityResult
 

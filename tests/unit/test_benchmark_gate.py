@@ -600,7 +600,7 @@ class TestResult:
         assert one == fastgate.benchmark_gate(data.reverse(), policy()).to_dict()
 
     def test_tables_have_their_schema(self) -> None:
-        from fastgate.gates.result import TABLES
+        from fastgate.gates.benchmark.result import TABLES
 
         result = fastgate.benchmark_gate(runs(suites_won(0)), policy())
         for name, columns in TABLES.items():
@@ -650,7 +650,7 @@ class TestExplanation:
         assert one["detectable_effect"] == pytest.approx(factor * one["standard_error"], rel=1e-10)
 
     def test_the_cases_that_would_have_sufficed(self) -> None:
-        from fastgate.gates.explanation import cases_needed
+        from fastgate.gates.benchmark.explanation import cases_needed
 
         for statistic, n in ((1.9, 10), (0.7, 25), (0.05, 8)):
             needed = cases_needed(statistic, 2.0 * (n - 1), n, 0.05)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from fastgate.gates.result import TABLES
+from fastgate.gates.benchmark.result import TABLES
 
 if TYPE_CHECKING:
     from fastgate.frames import Samples

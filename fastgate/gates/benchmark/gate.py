@@ -12,10 +12,10 @@ from fastgate.errors import ArgumentError, DataError
 from fastgate.gates.benchmark.case_faults import case_faults
 from fastgate.gates.benchmark.judgement import judge
 from fastgate.gates.benchmark.previous import Previous, previous_wins
+from fastgate.gates.benchmark.result import BenchmarkResult
 from fastgate.gates.evidence import evidence
 from fastgate.gates.names import chosen_candidates, some
 from fastgate.gates.policy import PolicySource, effective, load_policy, to_dict
-from fastgate.gates.result import BenchmarkResult
 from fastgate.gates.schema import nearest
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ import polars.selectors as cs
 
 from fastgate.gates import reasons
 from fastgate.gates.benchmark.comparisons import compare
+from fastgate.gates.benchmark.result import TABLES
 from fastgate.gates.benchmark.significance import criteria, with_significance
-from fastgate.gates.result import TABLES
 from fastgate.gates.verdict import Guard, Outcome, Verdict
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import polars as pl
 
 from fastgate.errors import ArgumentError, DataError, PolicyError
+from fastgate.gates.benchmark.result import BenchmarkResult
 from fastgate.gates.policy import policy_hash
-from fastgate.gates.result import BenchmarkResult
 from fastgate.gates.storage import load
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from fastgate.reports.benchmark.sentences import verdict_line, why
 from fastgate.reports.console import STYLES, bullets, indented, rendered
 
 if TYPE_CHECKING:
-    from fastgate.gates.result import BenchmarkResult
+    from fastgate.gates.benchmark.result import BenchmarkResult
 
 __all__ = ["explain", "explanation_report"]
 

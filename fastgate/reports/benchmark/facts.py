@@ -12,7 +12,7 @@ from fastgate.reports import words
 from fastgate.reports.overview import provenance
 
 if TYPE_CHECKING:
-    from fastgate.gates.result import BenchmarkResult
+    from fastgate.gates.benchmark.result import BenchmarkResult
 
 __all__ = [
     "Candidate",

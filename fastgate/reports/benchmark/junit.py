@@ -10,7 +10,7 @@ from fastgate.reports.benchmark.sentences import entry_notes, verdict_line, why
 from fastgate.reports.junit import Case, Suite, junit_xml, stated_properties, together
 
 if TYPE_CHECKING:
-    from fastgate.gates.result import BenchmarkResult
+    from fastgate.gates.benchmark.result import BenchmarkResult
 
 __all__ = ["junit"]
 

@@ -12,7 +12,7 @@ from fastgate.reports.comment import Detail, Layout, bullets, comment
 from fastgate.reports.markdown import LIMIT, code, html_code, table
 
 if TYPE_CHECKING:
-    from fastgate.gates.result import BenchmarkResult
+    from fastgate.gates.benchmark.result import BenchmarkResult
 
 __all__ = ["markdown"]
 

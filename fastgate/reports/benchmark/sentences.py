@@ -12,7 +12,7 @@ from fastgate.reports import words
 from fastgate.reports.benchmark.facts import Candidate, Entry
 
 if TYPE_CHECKING:
-    from fastgate.gates.result import BenchmarkResult
+    from fastgate.gates.benchmark.result import BenchmarkResult
 
 __all__ = ["entry_notes", "in_order", "notes", "verdict_line", "why"]
 

@@ -17,7 +17,7 @@ from fastgate.reports.console import STYLES, bullets, indented, new_table, rende
 from fastgate.reports.overview import conclusion, summary, verdict_lines, verdict_text
 
 if TYPE_CHECKING:
-    from fastgate.gates.result import BenchmarkResult
+    from fastgate.gates.benchmark.result import BenchmarkResult
 
 __all__ = ["report", "verdict_lines"]
 

@@ -206,13 +206,13 @@ class BenchmarkResult:
         Returns
         -------
         dict
-            See `fastgate.gates.explanation.explain`.
+            See `fastgate.gates.benchmark.explanation.explain`.
 
         Raises
         ------
         ArgumentError
             When there is no such candidate.
         """
-        from fastgate.gates.explanation import explain
+        from fastgate.gates.benchmark.explanation import explain
 
         return explain(self, candidate)

@@ -12,7 +12,7 @@ from fastgate.gates.benchmark.significance import sufficient_alpha
 from fastgate.gates.reasons import MEANINGS
 
 if TYPE_CHECKING:
-    from fastgate.gates.result import BenchmarkResult
+    from fastgate.gates.benchmark.result import BenchmarkResult
 
 __all__ = ["cases_needed", "explain"]
 
