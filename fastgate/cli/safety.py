@@ -55,9 +55,9 @@ def diff(
 
     fields: dict[str, Any] = {}
     if policy is not None:
-        from fastgate.gates.policy import effective, load_policy
+        from fastgate.gates.policy import effective
 
-        rules = effective(load_policy(policy, gate="safety"), tenant)
+        rules = effective(policy, tenant, gate="safety")
         fields = {"required": rules.required, "ignored": rules.ignored}
     try:
         table = compare_manifests(

@@ -129,6 +129,16 @@ def load_policy(source: PolicySource, *, gate: str | None = None) -> Policy:
 
 
 @overload
+def effective(
+    policy: PolicySource, tenant: str | None = None, *, gate: Literal["benchmark"]
+) -> BenchmarkRules: ...
+@overload
+def effective(policy: PolicySource, tenant: str | None = None, *, gate: Literal["safety"]) -> SafetyRules: ...
+@overload
+def effective(
+    policy: PolicySource, tenant: str | None = None, *, gate: Literal["stability"], profile: str | None = None
+) -> StabilityRules: ...
+@overload
 def effective(policy: BenchmarkPolicy, tenant: str | None = None) -> BenchmarkRules: ...
 @overload
 def effective(policy: SafetyPolicy, tenant: str | None = None) -> SafetyRules: ...
@@ -138,15 +148,19 @@ def effective(
 ) -> StabilityRules: ...
 @overload
 def effective(policy: PolicySource, tenant: str | None = None, *, profile: str | None = None) -> Rules: ...
-def effective(policy: PolicySource, tenant: str | None = None, *, profile: str | None = None) -> Rules:
+def effective(
+    policy: PolicySource, tenant: str | None = None, *, gate: str | None = None, profile: str | None = None
+) -> Rules:
     """The rules that a policy makes for one tenant, or for none: every default explicit.
 
     Parameters
     ----------
     policy : PolicySource
-        Anything that `load_policy` takes; it is validated again.
+        Anything that `load_policy` takes; it is validated, a struct again.
     tenant : str, optional
         One of the policy's tenants.
+    gate : str, optional
+        The gate that will apply the rules; a policy of another gate is then refused.
     profile : str, optional
         A use-case profile, which policies of the stability gate have.
 
@@ -166,7 +180,7 @@ def effective(policy: PolicySource, tenant: str | None = None, *, profile: str |
     (6, 7)
     """
     data, label = _read(policy)
-    kind = _gate(data, label, None)
+    kind = _gate(data, label, gate)
     parsed = kind.parse(data, label)
     if profile is None:
         return kind.effective(parsed, tenant, label)

@@ -14,7 +14,7 @@ from msgspec import Meta
 
 from fastgate.errors import PolicyError
 
-__all__ = ["Name", "Place", "Text", "build", "nearest", "refuse_duplicates", "show"]
+__all__ = ["Name", "Place", "Text", "build", "nearest", "refuse_duplicates", "require_known", "show"]
 
 S = TypeVar("S", bound=msgspec.Struct)
 
@@ -128,6 +128,18 @@ def refuse_duplicates(names: Iterable[str], place: Place) -> None:
                 "a name is listed twice", expected="each name once", received=show(name), where=str(place)
             )
         seen.add(name)
+
+
+def require_known(name: str, known: Mapping[str, Any], what: str, place: Place) -> None:
+    """Raise `PolicyError` if a policy has no tenant, profile or the like of this name."""
+    if name not in known:
+        similar = nearest(name, known) if isinstance(name, str) else None
+        raise PolicyError(
+            f"the policy has no {what} {name!r}",
+            expected=f"one of {', '.join(known)}" if known else f"no {what}: the policy has none",
+            where=str(place),
+            hint=None if similar is None else f"did you mean {similar!r}?",
+        )
 
 
 def build(kind: type[S], data: Any, place: Place) -> S:

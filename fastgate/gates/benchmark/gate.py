@@ -15,7 +15,7 @@ from fastgate.gates.benchmark.previous import Previous, previous_wins
 from fastgate.gates.benchmark.result import BenchmarkResult
 from fastgate.gates.evidence import evidence
 from fastgate.gates.names import chosen_candidates, some
-from fastgate.gates.policy import PolicySource, effective, load_policy, to_dict
+from fastgate.gates.policy import PolicySource, effective, to_dict
 from fastgate.gates.schema import nearest
 
 if TYPE_CHECKING:
@@ -93,8 +93,7 @@ def benchmark_gate(
     from fastgate.frames.forks import require_working_process
 
     require_working_process()
-    loaded = load_policy(policy, gate="benchmark")
-    rules = effective(loaded, tenant)
+    rules = effective(policy, tenant, gate="benchmark")
     if not isinstance(samples, Samples):
         samples = read_samples(samples, columns=columns, shape=shape, trials=rules.trials)
     ignored = _check_names(samples, rules)

@@ -18,7 +18,7 @@ from fastgate.gates.benchmark.policy import (
     SuiteRules,
     TenantSuite,
 )
-from fastgate.gates.schema import Place, build, nearest, refuse_duplicates
+from fastgate.gates.schema import Place, build, nearest, refuse_duplicates, require_known
 from fastgate.gates.strictness import HIGHER, LOWER, Strictness, ordered, raise_only
 
 __all__ = ["decisive", "effective", "parse"]
@@ -110,16 +110,7 @@ def effective(policy: BenchmarkPolicy, tenant: str | None, source: str) -> Bench
     rules = _base(policy, place)
     if tenant is None:
         return rules
-    if tenant not in policy.tenants:
-        similar = nearest(tenant, policy.tenants)
-        raise PolicyError(
-            f"the policy has no tenant {tenant!r}",
-            expected=f"one of {', '.join(policy.tenants)}"
-            if policy.tenants
-            else "no tenant: the policy has none",
-            where=str(place.at("tenants")),
-            hint=None if similar is None else f"did you mean {similar!r}?",
-        )
+    require_known(tenant, policy.tenants, "tenant", place.at("tenants"))
     return _raised(rules, policy, tenant, place.at("tenants", tenant))
 
 

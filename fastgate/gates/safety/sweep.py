@@ -10,7 +10,7 @@ import polars as pl
 from fastgate.errors import ArgumentError, DataError
 from fastgate.gates.evidence import evidence
 from fastgate.gates.names import chosen_candidates, some
-from fastgate.gates.policy import PolicySource, effective, load_policy, to_dict
+from fastgate.gates.policy import PolicySource, effective, to_dict
 from fastgate.gates.safety.cases import case_faults, flips, runs
 from fastgate.gates.safety.judgement import judge
 from fastgate.gates.safety.manifests import COLUMNS, manifests_of_rows, read_manifests
@@ -91,7 +91,7 @@ def safety_gate(
     """
     from fastgate.frames.outcomes import Outcomes, read_outcomes
 
-    rules = effective(load_policy(policy, gate="safety"), tenant)
+    rules = effective(policy, tenant, gate="safety")
     if not isinstance(outcomes, Outcomes):
         further = dict.fromkeys([*COLUMNS, *rules.required]) if manifests is None else ()
         outcomes = read_outcomes(outcomes, columns, shape=shape, further=list(further))

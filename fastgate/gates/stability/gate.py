@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from fastgate.errors import ArgumentError, DataError
 from fastgate.gates.evidence import evidence
 from fastgate.gates.names import chosen_candidates, some
-from fastgate.gates.policy import PolicySource, effective, load_policy, to_dict
+from fastgate.gates.policy import PolicySource, effective, to_dict
 from fastgate.gates.schema import nearest
 from fastgate.gates.stability.agreement import measure, settled_letters
 from fastgate.gates.stability.judgement import judge
@@ -112,8 +112,7 @@ def stability_gate(
     """
     from fastgate.frames.probes import Probes, read_probes
 
-    loaded = load_policy(policy, gate="stability")
-    rules = effective(loaded, tenant, profile=profile)
+    rules = effective(policy, tenant, gate="stability", profile=profile)
     if posterior is not None and preferences is not None:
         raise ArgumentError(
             "both a posterior and preferences are given",

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import structs, to_builtins
 
 from fastgate.errors import PolicyError
-from fastgate.gates.schema import Place, build, nearest, refuse_duplicates
+from fastgate.gates.schema import Place, build, nearest, refuse_duplicates, require_known
 from fastgate.gates.stability.policy import FLOORS, PROFILES, Override, StabilityPolicy, StabilityRules
 from fastgate.gates.strictness import HIGHER, LOWER, Strictness, ordered, raise_only
 
@@ -82,7 +82,7 @@ def effective(
     place = Place(source)
     rules = base = _base(policy, place)
     if profile is not None:
-        _known(profile, {**PROFILES, **policy.profiles}, "profile", place.at("profiles"))
+        require_known(profile, {**PROFILES, **policy.profiles}, "profile", place.at("profiles"))
         if profile in PROFILES:
             rules = _strictest(rules, PROFILES[profile])
         if profile in policy.profiles:
@@ -91,22 +91,11 @@ def effective(
             rules = _raised(rules, policy.profiles[profile], here, "profiles")
         rules = structs.replace(rules, profile=profile)
     if tenant is not None:
-        _known(tenant, policy.tenants, "tenant", place.at("tenants"))
+        require_known(tenant, policy.tenants, "tenant", place.at("tenants"))
         own = policy.tenants[tenant]
         _raised(base, own, place.at("tenants", tenant), "tenants")
         rules = structs.replace(_strictest(rules, own), tenant=tenant)
     return rules
-
-
-def _known(name: str, known: Mapping[str, Any], what: str, place: Place) -> None:
-    if name not in known:
-        similar = nearest(name, known)
-        raise PolicyError(
-            f"the policy has no {what} {name!r}",
-            expected=f"one of {', '.join(known)}" if known else f"no {what}: the policy has none",
-            where=str(place),
-            hint=None if similar is None else f"did you mean {similar!r}?",
-        )
 
 
 def _base(policy: StabilityPolicy, place: Place) -> StabilityRules:
