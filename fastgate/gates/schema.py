@@ -6,7 +6,7 @@ import difflib
 import math
 import re
 import types
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin
 
 import msgspec
@@ -14,7 +14,17 @@ from msgspec import Meta
 
 from fastgate.errors import PolicyError
 
-__all__ = ["Name", "Place", "Text", "build", "nearest", "refuse_duplicates", "require_known", "show"]
+__all__ = [
+    "Name",
+    "Place",
+    "Text",
+    "build",
+    "nearest",
+    "refuse_duplicates",
+    "require_known",
+    "show",
+    "suite_tables",
+]
 
 S = TypeVar("S", bound=msgspec.Struct)
 
@@ -128,6 +138,18 @@ def refuse_duplicates(names: Iterable[str], place: Place) -> None:
                 "a name is listed twice", expected="each name once", received=show(name), where=str(place)
             )
         seen.add(name)
+
+
+def suite_tables(suites: Sequence[Any], place: Place) -> dict[str, dict[str, Any]]:
+    """Suites that are listed by name alone, as the empty tables they stand for."""
+    if not all(isinstance(name, str) for name in suites):
+        raise PolicyError(
+            "a suite's name is no text",
+            expected='names, as in suites = ["a", "b"], or tables [suites.a]',
+            where=str(place),
+        )
+    refuse_duplicates(suites, place)
+    return {name: {} for name in suites}
 
 
 def require_known(name: str, known: Mapping[str, Any], what: str, place: Place) -> None:

@@ -38,15 +38,15 @@ class Result(Protocol):
         """The tables by name."""
 
 
-def verdict_of(verdicts: pl.DataFrame, candidate: str) -> str:
-    """The verdict of one candidate.
+def verdict_of(verdicts: pl.DataFrame, candidate: str, column: str = "candidate") -> str:
+    """The verdict of one candidate, whose names stand in `column`.
 
     Raises
     ------
     KeyError
         When there is no such candidate.
     """
-    found = verdicts.filter(pl.col("candidate").cast(pl.String) == candidate)
+    found = verdicts.filter(pl.col(column).cast(pl.String) == candidate)
     if found.is_empty():
         raise KeyError(candidate)
     return str(found["verdict"][0])

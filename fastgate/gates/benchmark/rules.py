@@ -18,7 +18,7 @@ from fastgate.gates.benchmark.policy import (
     SuiteRules,
     TenantSuite,
 )
-from fastgate.gates.schema import Place, build, nearest, refuse_duplicates, require_known
+from fastgate.gates.schema import Place, build, nearest, refuse_duplicates, require_known, suite_tables
 from fastgate.gates.strictness import HIGHER, LOWER, Strictness, ordered, raise_only
 
 __all__ = ["decisive", "effective", "parse"]
@@ -74,15 +74,7 @@ def parse(data: Mapping[str, Any], source: str) -> BenchmarkPolicy:
     place = Place(source, top=tuple(known.name for known in structs.fields(BenchmarkPolicy)))
     suites = data.get("suites")
     if isinstance(suites, list | tuple):
-        names = [name for name in suites if isinstance(name, str)]
-        if len(names) < len(suites):
-            raise PolicyError(
-                "a suite's name is no text",
-                expected='names, as in suites = ["a", "b"], or tables [suites.a]',
-                where=str(place.at("suites")),
-            )
-        refuse_duplicates(names, place.at("suites"))
-        data = {**data, "suites": {name: {} for name in names}}
+        data = {**data, "suites": suite_tables(suites, place.at("suites"))}
     policy = build(BenchmarkPolicy, data, place)
     for tenant in (None, *policy.tenants):
         effective(policy, tenant, source)

@@ -9,7 +9,7 @@ from msgspec import structs, to_builtins
 
 from fastgate.errors import PolicyError
 from fastgate.gates.safety.policy import SafetyPolicy, SafetyRules, SafetySuite, SuiteLimits
-from fastgate.gates.schema import Place, build, nearest, refuse_duplicates, require_known
+from fastgate.gates.schema import Place, build, nearest, refuse_duplicates, require_known, suite_tables
 from fastgate.gates.strictness import HIGHER, LOWER, Strictness, ordered, raise_only
 
 __all__ = ["decisive", "effective", "parse"]
@@ -55,20 +55,13 @@ def parse(data: Mapping[str, Any], source: str) -> SafetyPolicy:
     place = Place(source, top=tuple(known.name for known in structs.fields(SafetyPolicy)))
     suites = data.get("suites")
     if isinstance(suites, list | tuple):
-        if not all(isinstance(name, str) for name in suites):
-            raise PolicyError(
-                "a suite's name is no text",
-                expected='names, as in suites = ["a", "b"], or tables [suites.a]',
-                where=str(place.at("suites")),
-            )
         if not suites:
             raise PolicyError(
                 "suites is empty",
                 expected="one at least; leave the key out for every suite that the baseline has",
                 where=str(place.at("suites")),
             )
-        refuse_duplicates(suites, place.at("suites"))
-        data = {**data, "suites": {name: {} for name in suites}}
+        data = {**data, "suites": suite_tables(suites, place.at("suites"))}
     policy = build(SafetyPolicy, data, place)
     for tenant in (None, *policy.tenants):
         effective(policy, tenant, source)

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from fastgate.gates.tables import to_dict
+from fastgate.gates.tables import to_dict, verdict_of
 from fastgate.gates.verdict import Status, Verdict, exit_code, worst
 
 __all__ = ["METRICS", "TABLES", "StabilityResult"]
@@ -143,10 +143,7 @@ class StabilityResult:
 
     def __getitem__(self, build: str) -> str:
         """The verdict of one build."""
-        found = self.verdicts.filter(pl.col("build").cast(pl.String) == build)
-        if found.is_empty():
-            raise KeyError(build)
-        return str(found["verdict"][0])
+        return verdict_of(self.verdicts, build, "build")
 
     def __iter__(self) -> Iterator[str]:
         """The builds, in the order shown."""
