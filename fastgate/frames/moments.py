@@ -12,7 +12,8 @@ import polars as pl
 from fastgate.errors import DataError
 from fastgate.frames.codes import pieces_of
 from fastgate.frames.columns import key_column, number_column
-from fastgate.frames.packing import cells_of, index_of
+from fastgate.frames.measured_rows import cells_of
+from fastgate.frames.packing import index_of
 from fastgate.frames.samples import CellMoments, Samples
 
 __all__ = ["from_moments"]

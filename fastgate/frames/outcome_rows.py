@@ -17,8 +17,8 @@ from fastgate.frames.codes import (
     group,
     pieces_of,
     place_rows,
-    words_of,
 )
+from fastgate.frames.stretches import Stretches, find_stretches, model_rows
 
 __all__ = ["Runs", "runs_anyhow", "runs_as_they_stand"]
 
@@ -28,8 +28,7 @@ _KEYS: Final = ("build", "suite")
 _SHARED: Final = (("build",), ("suite",))
 _NO_TRIALS: Final = pl.Series([""])
 _NOTHING: Final = np.empty(0, np.int64)
-# Runs shorter than this on average, and more runs than this in parts, are not worth a way of their own.
-_ROWS_PER_RUN: Final = 16
+# More runs than this in parts are not worth a way of their own.
 _MOST_PARTS: Final = 10_000
 
 
@@ -178,14 +177,11 @@ def runs_as_they_stand(columns: dict[str, pl.Series], marks: Marks, pieces: Piec
     those of the run before, at the speed of memory, and nothing is written but bits: 4 ns of processor time a row,
     against 21 in `runs_anyhow`.
     """
-    bounds, cuts = _find_runs([columns[name] for name in _KEYS], pieces)
-    if bounds is None:
+    stretches = find_stretches(columns, _KEYS, pieces)
+    if stretches is None:
         return None
-    found = _find_lists(columns, bounds, cuts, pieces)
-    if found is None:
-        return None
-    lists, models = found
-    keys, orders, names = _model_keys(columns, bounds, models)
+    bounds, cuts, lists, _ = stretches
+    keys, orders, names = _model_keys(columns, stretches)
     if keys is None:
         return None
 
@@ -249,88 +245,26 @@ def _fill_parts(
             start += rows.size
 
 
-def _find_runs(keys: list[pl.Series], pieces: Pieces) -> tuple[Integers | None, Integers]:
-    """The rows in which runs begin (and the number of rows), at latest a piece; and the first run of each piece."""
-    from fastgate.kernels.runs import run_starts
-
-    found = [[_NOTHING, _NOTHING] for _ in pieces]
-    short = []
-
-    def find(number: int) -> None:
-        start, stop = pieces[number]
-        room = np.empty((stop - start) // _ROWS_PER_RUN + 1, np.int64)
-        for column, key in enumerate(keys):
-            words, width, _owner = words_of(key[start:stop])
-            runs = run_starts(words, width, room)
-            if runs < 0:
-                short.append(number)
-                return
-            found[number][column] = room[:runs] + start
-
-    # The first piece already tells most tables that stand otherwise.
-    find(0)
-    if not short:
-        for_each(lambda number: find(number + 1), len(pieces) - 1, pieces[-1][1])
-    if short:
-        return None, _NOTHING
-    starts = np.unique(np.concatenate([part for parts in found for part in parts]))
-    cuts = np.searchsorted(starts, [start for start, _ in pieces] + [pieces[-1][1]])
-    return np.append(starts, pieces[-1][1]), cuts
-
-
-def _find_lists(
-    columns: dict[str, pl.Series], bounds: Integers, cuts: Integers, pieces: Pieces
-) -> tuple[Integers, Integers] | None:
-    """The list of each run, and a run with each list; runs in different pieces share none."""
-    from fastgate.kernels.runs import match_lists
-
-    n_runs = bounds.size - 1
-    lists, models = np.empty(n_runs, np.int64), np.empty(n_runs, np.int64)
-    counts = np.empty(len(pieces), np.int64)
-
-    def match(number: int) -> None:
-        start, stop = pieces[number]
-        case, case_width, _case = words_of(columns["case"][start:stop])
-        trial, trial_width, _trial = _NOTHING, 1, None
-        if "trial" in columns:
-            trial, trial_width, _trial = words_of(columns["trial"][start:stop])
-        mine = slice(cuts[number], cuts[number + 1])
-        rows = bounds[cuts[number] : cuts[number + 1] + 1] - start
-        counts[number] = match_lists(rows, case, case_width, trial, trial_width, lists[mine], models[mine])
-
-    match(0)
-    if counts[0] >= 0:
-        for_each(lambda number: match(number + 1), len(pieces) - 1, pieces[-1][1])
-    if counts.min() < 0:
-        return None
-    first = np.cumsum(counts) - counts
-    lists += np.repeat(first, np.diff(cuts))
-    every = [models[cut : cut + count] + cut for cut, count in zip(cuts[:-1], counts, strict=True)]
-    return lists, np.concatenate(every)
-
-
 def _model_keys(
-    columns: dict[str, pl.Series], bounds: Integers, models: Integers
+    columns: dict[str, pl.Series], stretches: Stretches
 ) -> tuple[list[Integers] | None, list[Integers], _Names]:
     """The keys of each list, sorted (None where one stands twice); and where in its rows each of them stands.
 
     The latter is empty for a list whose rows are in order.
     """
-    sizes = bounds[models + 1] - bounds[models]
-    ends = np.cumsum(sizes)
-    rows = np.arange(ends[-1]) + np.repeat(bounds[models] - (ends - sizes), sizes)
+    rows, offsets = model_rows(stretches)
     few = {name: column.gather(rows) for name, column in columns.items() if name not in _KEYS}
     pieces = pieces_of(list(few.values()))
     (case, *trial), names = _code_keys(few, pieces)
     flat = case.every(pieces)
     if trial:
         flat = (flat << names.trial_bits) | trial[0].every(pieces)
-    keys = np.split(flat, ends[:-1])
+    keys = np.split(flat, offsets[1:-1])
     orders = [_NOTHING] * len(keys)
     falls = np.zeros(flat.size, np.bool_)
     falls[1:] = flat[1:] <= flat[:-1]
-    falls[(ends - sizes)[1:]] = False
-    for number in np.unique(np.searchsorted(ends, np.flatnonzero(falls), side="right")).tolist():
+    falls[offsets[1:-1]] = False
+    for number in np.unique(np.searchsorted(offsets[1:], np.flatnonzero(falls), side="right")).tolist():
         orders[number] = np.argsort(keys[number], kind="stable")
         keys[number] = keys[number][orders[number]]
         if np.any(keys[number][1:] == keys[number][:-1]):

@@ -12,11 +12,12 @@ import polars as pl
 from fastgate import threads
 from fastgate.cells import Cells
 from fastgate.errors import DataError
-from fastgate.frames.codes import Grouped, code_names, group, pieces_of, place_rows
+from fastgate.frames.codes import Grouped, code_names, pieces_of
 from fastgate.frames.columns import key_column, list_column, number_column
+from fastgate.frames.measured_rows import cells_of, place_measurements
 from fastgate.frames.samples import Samples, text_hashes
 
-__all__ = ["TRIAL_RULES", "cells_of", "from_lists", "from_rows", "index_of"]
+__all__ = ["TRIAL_RULES", "from_lists", "from_rows", "index_of"]
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -47,24 +48,13 @@ def from_rows(
     textual : bool
         Whether numbers are written as text.
     """
-    from fastgate.kernels import grouping
-
     frame = _few_chunks(frame)
     numbers = [number_column(frame[name], name, where, textual=textual) for name in values]
     named = [name for name in (*keys, "case", "trial") if name in frame.columns]
     columns = {name: key_column(frame[name], name, where) for name in named}
-    pieces = pieces_of([*columns.values(), *numbers])
-    groups = cells_of(columns, keys, pieces)
-    case, case_names = code_names(columns["case"], pieces)
-    ordering = [case]
+    groups, offsets, entries, measured, case_names, n_trials = place_measurements(columns, keys, numbers)
     if "trial" in columns:
-        ordering.append(code_names(columns["trial"], pieces)[0])
-    offsets, entries, measured = place_rows(groups.coded, ordering, numbers, pieces)
-    threads.run(grouping.sort_cells, len(groups), offsets, entries, measured, work=offsets)
-    if "trial" in columns:
-        offsets, entries, measured = _average(
-            offsets, entries, measured, ordering[1].size, TRIAL_RULES[trials]
-        )
+        offsets, entries, measured = _average(offsets, entries, measured, n_trials, TRIAL_RULES[trials])
     return _samples(
         index_of(groups),
         tuple(Cells(column, offsets) for column in measured),
@@ -78,12 +68,6 @@ def from_rows(
 def _few_chunks(frame: pl.DataFrame) -> pl.DataFrame:
     chunks = max(frame.n_chunks("all"))
     return frame.rechunk() if chunks > 16 + frame.height // _CHUNK_ROWS else frame
-
-
-def cells_of(columns: dict[str, pl.Series], keys: Sequence[str], pieces: list[tuple[int, int]]) -> Grouped:
-    """The cells; candidates and baselines are builds both, and share their names."""
-    kinds = [("candidate", "baseline"), ("build",), ("suite",), ("kpi",)]
-    return group({name: columns[name] for name in keys}, [kind for kind in kinds if kind[0] in keys], pieces)
 
 
 def index_of(groups: Grouped) -> pl.DataFrame:

@@ -13,9 +13,18 @@ from numba import types
 
 from fastgate.jit import device, kernel
 from fastgate.kernels.fingerprint import OU, mix
-from fastgate.kernels.types import OB, OI, I
+from fastgate.kernels.types import OB, OF, OI, F, I
 
-__all__ = ["gather_bits", "hash_lists", "match_lists", "pack_bits", "run_starts", "same_lists"]
+__all__ = [
+    "copy_lists",
+    "copy_values",
+    "gather_bits",
+    "hash_lists",
+    "match_lists",
+    "pack_bits",
+    "run_starts",
+    "same_lists",
+]
 
 Integers = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint64]
@@ -137,6 +146,45 @@ def match_lists(
         follower[previous] = found
         previous = found
     return distinct
+
+
+@kernel(types.void(I, I, I, I, OI))
+def copy_lists(
+    places: Integers, lists: Integers, list_offsets: Integers, entries: Integers, out: Integers
+) -> None:
+    """Copy to each place the entries of its list, ``entries[list_offsets[l]:list_offsets[l + 1]]``."""
+    for run in range(places.size):
+        part = entries[list_offsets[lists[run]] : list_offsets[lists[run] + 1]]
+        here = out[places[run] : places[run] + part.size]
+        for i in range(part.size):
+            here[i] = part[i]
+
+
+@kernel(types.void(I, I, I, I, I, F, OF))
+def copy_values(
+    rows: Integers,
+    places: Integers,
+    lists: Integers,
+    list_offsets: Integers,
+    orders: Integers,
+    values: npt.NDArray[np.float64],
+    out: npt.NDArray[np.float64],
+) -> None:
+    """Copy the values of each run to its place, in the order of its list.
+
+    Parameters
+    ----------
+    rows, places, lists : int64, shape (n_runs,)
+        The first row of each run, where its values go, and its list.
+    list_offsets, orders : int64
+        ``orders[list_offsets[l]:list_offsets[l + 1]]``: the position in the run of each entry of list l.
+    """
+    for run in range(rows.size):
+        order = orders[list_offsets[lists[run]] : list_offsets[lists[run] + 1]]
+        part = values[rows[run] : rows[run] + order.size]
+        here = out[places[run] : places[run] + order.size]
+        for i in range(order.size):
+            here[i] = part[order[i]]
 
 
 @kernel(types.void(types.int64, types.int64, I, I, I, I, I, I, BYTES, types.int64, OI))

@@ -55,10 +55,10 @@ def order(value: float) -> tuple[bool, float, bool]:
 
 
 def typical(values: list[float], rule: str) -> float:
-    if any(map(math.isnan, values)):
-        return math.nan
     if any(map(math.isinf, values)):
         return next(value for value in values if math.isinf(value))
+    if any(map(math.isnan, values)):
+        return math.nan
     if rule == "mean":
         total = 0.0
         for value in values[1:]:
