@@ -176,7 +176,10 @@ def _scan(file: Path) -> Source:
         with translated(f"the file cannot be read as {kind}", where, hint):
             return frame.select(wanted).collect()
 
-    return Source(where, names, kind in ("csv", "tsv"), fetch)
+    # What `_lazy` has read whole has nothing to gain from batches.
+    streams = kind != "json" and (kind != "arrow" or head.startswith(b"ARROW1"))
+    query = frame.select if streams else None
+    return Source(where, names, kind in ("csv", "tsv"), fetch, query, file.stat().st_size if streams else 0)
 
 
 def _arrow_reader(file: Path, head: bytes) -> Any:

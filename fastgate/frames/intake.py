@@ -8,15 +8,16 @@ from typing import Any, Literal
 import polars as pl
 
 from fastgate.cells import Cells
-from fastgate.errors import ArgumentError, DataError
+from fastgate.errors import DataError
 from fastgate.frames.forks import require_working_process
 from fastgate.frames.moments import from_moments
-from fastgate.frames.packing import TRIAL_RULES, from_lists, from_rows
+from fastgate.frames.packing import check_trials, from_lists, from_rows
 from fastgate.frames.reading import open_source
 from fastgate.frames.samples import Samples
-from fastgate.frames.shapes import recognise
+from fastgate.frames.shapes import Layout, recognise
+from fastgate.frames.sources import Source
 
-__all__ = ["pack", "read_samples"]
+__all__ = ["pack", "read_samples", "samples_of"]
 
 
 def read_samples(
@@ -79,22 +80,32 @@ def read_samples(
     >>> samples.index["build"].to_list(), samples.values[1].tolist(), samples.case_names.to_list()
     (['a', 'b'], [2.0, 0.5], ['1', '2'])
     """
-    if not isinstance(trials, str) or trials not in TRIAL_RULES:
-        raise ArgumentError(
-            "there is no such rule for repeated trials",
-            expected=", ".join(sorted(TRIAL_RULES)),
-            received=repr(trials),
-        )
+    check_trials(trials)
     opened = open_source(source)
     layout = recognise(opened.columns, columns, shape, opened.where)
-    read = opened.read(list(layout.columns.values()))
-    frame = read.select(pl.col(theirs).alias(ours) for ours, theirs in layout.columns.items())
-    form, where = layout.shape, opened.where
+    return samples_of(opened.read(list(layout.columns.values())), layout, trials, opened)
+
+
+def samples_of(rows: pl.DataFrame, layout: Layout, trials: str, source: Source) -> Samples:
+    """Samples from rows that were read.
+
+    Parameters
+    ----------
+    rows : polars.DataFrame
+        With the layout's columns of the source.
+    layout : Layout
+    trials : str
+        As in `read_samples`.
+    source : Source
+        Where the rows come from.
+    """
+    frame = rows.select(pl.col(theirs).alias(ours) for ours, theirs in layout.columns.items())
+    form, where = layout.shape, source.where
     if form.name == "moments":
-        return from_moments(frame, form.keys, frame.columns[len(form.keys) + 2], where, opened.textual)
+        return from_moments(frame, form.keys, frame.columns[len(form.keys) + 2], where, source.textual)
     if form.name.startswith("packed"):
         return from_lists(frame, form.keys, form.data, where)
-    return from_rows(frame, form.keys, form.data[1:], trials, where, opened.textual)
+    return from_rows(frame, form.keys, form.data[1:], trials, where, source.textual)
 
 
 def pack(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import polars as pl
@@ -37,7 +37,38 @@ def joined(sources: Sequence[Source]) -> Source:
         return pl.concat([pl.DataFrame(part) for part in zip(*columns, strict=True)], rechunk=False)
 
     where = f"{sources[0].where} and {len(sources) - 1} more"
-    return Source(where, names, any(source.textual for source in sources), fetch)
+    textual = any(source.textual for source in sources)
+    # Whether a text in CSV is a name or a number is told by the files with types, once all are read.
+    query = _joined_query(sources) if textual == all(source.textual for source in sources) else None
+    return Source(where, names, textual, fetch, query, sum(source.n_bytes for source in sources))
+
+
+def _joined_query(sources: Sequence[Source]) -> Callable[[list[str]], pl.LazyFrame] | None:
+    queries = [source.query for source in sources if source.query is not None]
+    if len(queries) < len(sources):
+        return None
+
+    def query(wanted: list[str]) -> pl.LazyFrame:
+        _require_everywhere(wanted, sources)
+        parts = [one(wanted) for one in queries]
+        schemas = []
+        for part, source in zip(parts, sources, strict=True):
+            with translated("the file cannot be read", source.where):
+                schemas.append(part.collect_schema())
+        types = {
+            name: _common(name, [pl.Series(dtype=schema[name]) for schema in schemas], sources)
+            for name in wanted
+        }
+        return pl.concat(
+            [
+                part.with_columns(
+                    pl.col(name).cast(dtype) for name, dtype in types.items() if schema[name] != dtype
+                )
+                for part, schema in zip(parts, schemas, strict=True)
+            ]
+        )
+
+    return query
 
 
 def _require_everywhere(names: Sequence[str], sources: Sequence[Source]) -> None:
@@ -58,13 +89,7 @@ def _require_everywhere(names: Sequence[str], sources: Sequence[Source]) -> None
 
 def _alike(name: str, columns: list[pl.Series], sources: Sequence[Source]) -> list[pl.Series]:
     """One column of all files in one type."""
-    common: Any = pl.Null()
-    for column, source in zip(columns, sources, strict=True):
-        # The text of a CSV file may be a name or a number: the files with types tell which.
-        wider = common if source.textual else _wider(common, column.dtype)
-        if wider is None:
-            raise _unlike(name, common, column, sources[0], source)
-        common = wider
+    common = _common(name, columns, sources)
     texts = [column for column, source in zip(columns, sources, strict=True) if source.textual]
     if texts and (common == pl.Null or common in (*_TEXTS, pl.Date, pl.Boolean) or common.is_integer()):
         common = pl.String()
@@ -79,6 +104,18 @@ def _alike(name: str, columns: list[pl.Series], sources: Sequence[Source]) -> li
         typed = next(source for source in sources if not source.textual)
         raise _unlike(name, common, texts[0], typed, next(source for source in sources if source.textual))
     return [column.cast(common) for column in columns]
+
+
+def _common(name: str, columns: list[pl.Series], sources: Sequence[Source]) -> Any:
+    """The type that holds what the column has in each file; text of CSV files aside, unless there is nothing else."""
+    common: Any = pl.Null()
+    for column, source in zip(columns, sources, strict=True):
+        # The text of a CSV file may be a name or a number: the files with types tell which.
+        wider = common if source.textual else _wider(common, column.dtype)
+        if wider is None:
+            raise _unlike(name, common, column, sources[0], source)
+        common = wider
+    return pl.String() if all(source.textual for source in sources) else common
 
 
 def _unlike(name: str, common: Any, column: pl.Series, first: Source, other: Source) -> DataError:

@@ -11,13 +11,13 @@ import polars as pl
 
 from fastgate import threads
 from fastgate.cells import Cells
-from fastgate.errors import DataError
+from fastgate.errors import ArgumentError, DataError
 from fastgate.frames.codes import Grouped, code_names, pieces_of
 from fastgate.frames.columns import key_column, list_column, number_column
 from fastgate.frames.measured_rows import cells_of, place_measurements
 from fastgate.frames.samples import Samples, text_hashes
 
-__all__ = ["TRIAL_RULES", "from_lists", "from_rows", "index_of"]
+__all__ = ["TRIAL_RULES", "check_trials", "from_lists", "from_rows", "index_of"]
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -25,6 +25,23 @@ Floats = npt.NDArray[np.float64]
 TRIAL_RULES: Final = {"refuse": 0, "mean": 1, "median": 2}
 
 T = TypeVar("T", np.float64, np.int64)
+
+
+def check_trials(rule: object) -> None:
+    """Refuse what is no rule for repeated trials.
+
+    Raises
+    ------
+    ArgumentError
+        When it is none of `TRIAL_RULES`.
+    """
+    if not isinstance(rule, str) or rule not in TRIAL_RULES:
+        raise ArgumentError(
+            "there is no such rule for repeated trials",
+            expected=", ".join(sorted(TRIAL_RULES)),
+            received=repr(rule),
+        )
+
 
 # Chunks smaller than this on average cost more than copying them together.
 _CHUNK_ROWS = 1 << 14

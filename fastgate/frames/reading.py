@@ -90,7 +90,15 @@ def open_source(source: Any) -> Source:
     if isinstance(source, pl.LazyFrame):
         with translated("the query has no valid schema", "Polars LazyFrame"):
             names = tuple(source.collect_schema().names())
-        return Source("Polars LazyFrame", names, False, lambda wanted: source.select(wanted).collect())
+        # Nobody knows how large it is.
+        return Source(
+            "Polars LazyFrame",
+            names,
+            False,
+            lambda wanted: source.select(wanted).collect(),
+            source.select,
+            2**62,
+        )
     library = type(source).__module__.split(".")[0]
     if library == "pandas" and hasattr(source, "columns"):
         return open_pandas(source)

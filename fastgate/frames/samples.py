@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +16,7 @@ from fastgate import threads
 from fastgate.cells import Cells
 from fastgate.errors import ArgumentError
 
-__all__ = ["CaseFaults", "CellMoments", "Samples", "case_faults", "text_hashes"]
+__all__ = ["CaseFaults", "CellMoments", "Content", "Samples", "case_faults", "text_hashes"]
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -110,37 +111,76 @@ class Samples:
         row = cell % self.index.height
         return self.cases[offsets[row] : offsets[row + 1]]
 
-    @cached_property
+    @property
     def fingerprint(self) -> str:
         """A digest of all keys, cases and values, as 64 hexadecimal digits.
 
         Whatever order, file format or shape (long or packed) brings the same content, brings the same fingerprint. A
-        cell enters it by 64 bits that no accident, but an adversary could, keep.
+        cell enters it by 128 bits that no accident, but an adversary could, keep.
         """
+        return self.content.fingerprint
+
+    @cached_property
+    def content(self) -> Content:
+        """What the fingerprint is made of: of two sets of cells together, it is their sum."""
         from fastgate.kernels.fingerprint import digest_cells
 
-        digest = hashlib.sha256(f"fastgate samples 1 {self.shape}".encode())
+        columns = []
         for name in self.index.columns:
             column = self.index[name]
             if isinstance(column.dtype, pl.Enum):
-                data, offsets = _utf8(column.dtype.categories)
-                digest.update(offsets.tobytes())
-                digest.update(data.tobytes())
-                column = column.to_physical()
-            digest.update(column.fill_null(0).cast(pl.UInt64).to_numpy().tobytes())
+                columns.append(text_hashes(column.dtype.categories)[column.to_physical().to_numpy()])
+            elif name in ("n_duplicates", "case_fingerprint"):
+                columns.append(column.fill_null(0).cast(pl.UInt64).to_numpy())
         hashes = np.zeros(0, np.uint64) if self.cases is None else text_hashes(self.case_names)
+        cases = np.empty(0, np.int64) if self.cases is None else self.cases
         for part in self.parts:
             digests = np.empty(len(part), np.uint64)
-            cases = np.empty(0, np.int64) if self.cases is None else self.cases
             threads.run(
                 digest_cells, len(part), part.offsets, part.values, cases, hashes, digests, work=part.offsets
             )
-            digest.update(part.sizes.tobytes())
-            digest.update(digests.tobytes())
+            columns += [part.sizes.view(np.uint64), digests]
         for array in self.moments or ():
-            canonical = np.where(np.isnan(array), np.nan, array) if array.dtype.kind == "f" else array
-            digest.update(canonical.tobytes())
-        return digest.hexdigest()
+            if array.dtype.kind == "f":
+                columns.append(np.where(np.isnan(array), np.nan, array).view(np.uint64))
+            else:
+                columns.append(array.astype(np.int64).view(np.uint64))
+        return Content(self.shape, self.index.height, _total(columns, _SEEDS[0]), _total(columns, _SEEDS[1]))
+
+
+_SEEDS: Final = (0x243F6A8885A308D3, 0x13198A2E03707344)
+
+
+def _total(columns: Sequence[npt.NDArray[np.uint64]], seed: int) -> int:
+    """The sum, modulo 2⁶⁴, of a hash of each row."""
+    word = np.full(columns[0].size, seed, np.uint64)
+    for column in columns:
+        # The finaliser of SplitMix64, after each column.
+        word = word * np.uint64(0x9E3779B185EBCA87) + column
+        word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        word ^= word >> np.uint64(31)
+    return int(word.sum(dtype=np.uint64))
+
+
+class Content(NamedTuple):
+    """A sum over cells of what each of them holds."""
+
+    shape: str
+    n_cells: int
+    first: int
+    second: int
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256, as 64 hexadecimal digits."""
+        text = f"fastgate samples 2 {self.shape} {self.n_cells} {self.first:016x} {self.second:016x}"
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def plus(self, other: Content, sign: int = 1) -> Content:
+        """With the cells of `other` beside these (−1: without them)."""
+        first, second = (mine + sign * theirs for mine, theirs in zip(self[2:], other[2:], strict=True))
+        return Content(self.shape, self.n_cells + sign * other.n_cells, first % 2**64, second % 2**64)
 
 
 def _utf8(texts: pl.Series) -> tuple[npt.NDArray[np.uint8], Integers]:

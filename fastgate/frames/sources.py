@@ -27,12 +27,19 @@ class Source:
         Whether numbers may be text because the format has no types (CSV).
     fetch : callable
         From a list of column names to a frame of just these columns.
+    query : callable or None, optional
+        From a list of column names to a query whose rows come in batches; None where the table is in memory, or
+        has to be there before its first row is known.
+    n_bytes : int, optional
+        What it takes on disk, where there is a `query`.
     """
 
     where: str
     columns: tuple[str, ...]
     textual: bool
     fetch: Callable[[list[str]], pl.DataFrame]
+    query: Callable[[list[str]], pl.LazyFrame] | None = None
+    n_bytes: int = 0
 
     def read(self, names: Sequence[str]) -> pl.DataFrame:
         """The columns `names`, each once, in this order.
@@ -47,14 +54,39 @@ class Source:
         with translated("the data cannot be read", self.where):
             frame = self.fetch(wanted)
         if frame.height == 0:
-            raise DataError(
-                "there are no rows",
-                expected="at least one row of measurements",
-                received=f"0 rows of the columns {', '.join(self.columns)}",
-                where=self.where,
-                hint="an empty table proves nothing: check the step that wrote it, or the query's filter",
-            )
+            raise self._empty()
         return frame
+
+    def batches(self, names: Sequence[str], n_rows: int) -> Iterator[pl.DataFrame]:
+        """The columns `names` as `read` gives them, about `n_rows` rows at a time, in order.
+
+        Raises
+        ------
+        DataError
+            As `read`.
+        """
+        if self.query is None:
+            yield from self.read(names).iter_slices(n_rows)
+            return
+        wanted = list(dict.fromkeys(names))
+        self.require(wanted)
+        found = False
+        with translated("the data cannot be read", self.where):
+            for frame in self.query(wanted).collect_batches(chunk_size=n_rows, maintain_order=True):
+                if frame.height:
+                    found = True
+                    yield frame
+        if not found:
+            raise self._empty()
+
+    def _empty(self) -> DataError:
+        return DataError(
+            "there are no rows",
+            expected="at least one row of measurements",
+            received=f"0 rows of the columns {', '.join(self.columns)}",
+            where=self.where,
+            hint="an empty table proves nothing: check the step that wrote it, or the query's filter",
+        )
 
     def require(self, names: Sequence[str]) -> None:
         """Refuse columns that are missing or there twice."""
