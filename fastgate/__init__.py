@@ -10,8 +10,11 @@ if TYPE_CHECKING:
     from fastgate.cells import Cells
     from fastgate.errors import ArgumentError, DataError, FastgateError, PolicyError
     from fastgate.frames import pack
+    from fastgate.gates.benchmark.calibration import Calibration, calibrate
     from fastgate.gates.benchmark.gate import benchmark_gate
+    from fastgate.gates.benchmark.planning import BenchmarkPlan, benchmark_plan
     from fastgate.gates.benchmark.result import BenchmarkResult
+    from fastgate.gates.benchmark.sweep import BenchmarkSweep, benchmark_sweep
     from fastgate.gates.policy import load_policy
     from fastgate.gates.safety.result import SafetyResult
     from fastgate.gates.safety.sweep import safety_gate
@@ -23,7 +26,9 @@ __version__ = "0.1.0"
 
 __all__ = [
     "ArgumentError",
+    "BenchmarkPlan",
     "BenchmarkResult",
+    "BenchmarkSweep",
     "Cells",
     "DataError",
     "FastgateError",
@@ -32,6 +37,9 @@ __all__ = [
     "StabilityResult",
     "__version__",
     "benchmark_gate",
+    "benchmark_sweep",
+    "benchmark_plan",
+    "calibrate",
     "intervals",
     "load",
     "load_policy",
@@ -46,9 +54,12 @@ _HOMES = {
     "cells": ("Cells",),
     "errors": ("ArgumentError", "DataError", "FastgateError", "PolicyError"),
     "frames": ("pack",),
+    "gates.benchmark.calibration": ("Calibration", "calibrate"),
     "gates.benchmark.gate": ("benchmark_gate",),
+    "gates.benchmark.planning": ("BenchmarkPlan", "benchmark_plan"),
     "gates.policy": ("load_policy",),
     "gates.benchmark.result": ("BenchmarkResult",),
+    "gates.benchmark.sweep": ("BenchmarkSweep", "benchmark_sweep"),
     "gates.safety.result": ("SafetyResult",),
     "gates.safety.sweep": ("safety_gate",),
     "gates.stability.gate": ("stability_gate",),

@@ -8,17 +8,21 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from typing import Any, cast
 
 import click
 
 from fastgate import __version__
 from fastgate.cli.benchmark import benchmark
+from fastgate.cli.calibrate import calibrate
 from fastgate.cli.failures import guarded
 from fastgate.cli.interval import interval
+from fastgate.cli.plan import plan
 from fastgate.cli.policy import policy
 from fastgate.cli.results import explain, schema
 from fastgate.cli.safety import safety
 from fastgate.cli.stability import stability
+from fastgate.cli.warmup import warmup
 
 __all__ = ["app", "main"]
 
@@ -39,10 +43,20 @@ def app() -> None:
     """May this build ship? Verdicts of release gates from noisy measurements."""
 
 
-for command in (benchmark, safety, stability, explain, interval, policy, schema):
+for command in (benchmark, safety, stability, explain, calibrate, interval, plan, policy, schema, warmup):
     app.add_command(command)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line and exit; the entry point ``fastgate``."""
+    """Run the command line and exit; the entry point ``fastgate``.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        The process's own unless given.
+    """
+    if arguments is None:
+        # This process is a command and nothing else. Where scipy is installed numba would load its linear algebra, in
+        # 0.2 s, for matrix products in kernels; fastgate has none, and needs no scipy.
+        sys.modules.setdefault("scipy", cast(Any, None))
     sys.exit(guarded(app, arguments))

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from fastgate.cli import options
 from fastgate.cli.judging import judge, one_or_list
+from fastgate.progress import Listener
 
 if TYPE_CHECKING:
     from fastgate.gates.benchmark.result import BenchmarkResult
+    from fastgate.gates.benchmark.sweep import BenchmarkSweep
 
 __all__ = ["benchmark"]
 
 _EPILOG = """\b
-Example:
-  fastgate benchmark runs.parquet --policy policy.toml -o result.json"""
+Examples:
+  fastgate benchmark runs.parquet --policy policy.toml -o result.json
+  fastgate benchmark 'nightly/*.parquet' --policy policy.toml -o tonight/ --resume"""
 
 
 @click.command(
@@ -33,6 +37,19 @@ Example:
     type=click.Choice(["runs", "pairs", "packed", "packed_runs", "packed_pairs", "moments"]),
     help="The shape of the samples, where their columns fit more than one.",
 )
+@click.option(
+    "--replicates",
+    type=int,
+    metavar="R",
+    help="Draw the cases of each suite anew R times and say in which share of them each verdict comes out.",
+)
+@click.option("--seed", type=int, default=0, show_default=True, metavar="N", help="Of these drawings.")
+@options.memory_option
+@click.option(
+    "--resume",
+    is_flag=True,
+    help="Go on where an interrupted run into the same folder stopped (-o FOLDER/); the result is the same.",
+)
 @options.output_options
 def benchmark(
     samples: tuple[str, ...],
@@ -43,6 +60,10 @@ def benchmark(
     candidates: tuple[str, ...],
     columns: dict[str, str],
     shape: str | None,
+    replicates: int | None,
+    seed: int,
+    memory: int | None,
+    resume: bool,
     **output: Any,
 ) -> int:
     """Judge candidate builds by the benchmark gate.
@@ -52,18 +73,30 @@ def benchmark(
     the policy on enough of its suites.
     """
 
-    def gate() -> BenchmarkResult:
+    if resume and not any(
+        path.endswith((".parquet", "/")) or Path(path).is_dir() for path in output["outputs"]
+    ):
+        raise click.UsageError("--resume goes on with a result in a folder: say which, -o FOLDER/")
+    call: dict[str, Any] = {
+        "previous": previous,
+        "previous_candidate": previous_candidate,
+        "tenant": tenant,
+        "candidates": list(candidates) or None,
+        "columns": columns or None,
+        "shape": shape,
+        "replicates": replicates,
+        "replicates_seed": seed,
+        "memory": memory,
+    }
+
+    def gate(listener: Listener) -> BenchmarkResult:
         from fastgate.gates.benchmark.gate import benchmark_gate
 
-        return benchmark_gate(
-            one_or_list(samples),
-            policy,
-            previous=previous,
-            previous_candidate=previous_candidate,
-            tenant=tenant,
-            candidates=list(candidates) or None,
-            columns=columns or None,
-            shape=shape,
-        )
+        return benchmark_gate(one_or_list(samples), policy, listener=listener, **call)
 
-    return judge(gate, inputs=[*samples, policy], **output)
+    def sweep(listener: Listener, folder: Path) -> BenchmarkSweep:
+        from fastgate.gates.benchmark.sweep import benchmark_sweep
+
+        return benchmark_sweep(one_or_list(samples), policy, folder, resume=resume, listener=listener, **call)
+
+    return judge(gate, inputs=[*samples, policy], sweep=sweep, **output)

@@ -6,7 +6,8 @@ import click
 
 from fastgate.cli import options, streams
 from fastgate.cli.judging import one_or_list
-from fastgate.cli.progress import working
+from fastgate.cli.progress import watched
+from fastgate.progress import Step
 
 __all__ = ["interval"]
 
@@ -63,6 +64,7 @@ Examples:
     help="Write all intervals to a .parquet, .csv or .json file. Repeatable.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print all intervals as JSON and nothing else.")
+@options.progress_option
 def interval(
     samples: tuple[str, ...],
     statistic: str,
@@ -76,6 +78,7 @@ def interval(
     columns: dict[str, str],
     outputs: tuple[str, ...],
     as_json: bool,
+    progress: str,
 ) -> None:
     """Show the bootstrap interval of a statistic of every cell: a build, suite and KPI.
 
@@ -87,7 +90,8 @@ def interval(
     from fastgate.reports.outputs import check_outputs
 
     checked = check_outputs(outputs, samples, FORMATS, folders=())
-    with working("computing"):
+    with watched(progress) as listener:
+        listener(Step("computing", 0, None, "cells"))
         from fastgate.cell_intervals import intervals
 
         found = intervals(
@@ -102,9 +106,12 @@ def interval(
             seed=seed,
             columns=columns or None,
         )
-    with working("writing"):
-        for output in checked:
+        listener(Step("computing", found.height, found.height, "cells"))
+        for done, output in enumerate(checked):
+            listener(Step("writing", done, len(checked), "files"))
             write_intervals(found, output)
+        if checked:
+            listener(Step("writing", len(checked), len(checked), "files"))
         if as_json:
             from fastgate.gates.storage import to_json
 

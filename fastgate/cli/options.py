@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
 import click
 
+from fastgate.cli.progress import MODES
+
 __all__ = [
     "candidates_option",
     "columns_option",
+    "memory_option",
     "output_options",
     "policy_option",
     "previous_options",
+    "progress_option",
     "tenant_option",
 ]
 
@@ -36,6 +41,35 @@ policy_option: Final = click.option(
 )
 tenant_option: Final = click.option(
     "--tenant", metavar="NAME", help="Apply a tenant's overrides from the policy."
+)
+
+progress_option: Final = click.option(
+    "--progress",
+    default="auto",
+    show_default=True,
+    type=click.Choice(MODES),
+    help="What the standard error says meanwhile: auto, a bar on a terminal; json, an object a line, about one a "
+    "second; none, nothing.",
+)
+
+
+_UNITS: Final = {"": 1, "B": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+
+
+def _size(context: click.Context, parameter: click.Parameter, text: str | None) -> int | None:
+    if text is None:
+        return None
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?\s*", text, re.IGNORECASE)
+    if found is None:
+        raise click.BadParameter(f"{text!r} is no size, as 500M or 2GB are", context, parameter)
+    return int(float(found[1]) * _UNITS[found[2].upper()])
+
+
+memory_option: Final = click.option(
+    "--memory",
+    metavar="SIZE",
+    callback=_size,
+    help="What reading may take, such as 500M; 2G without it. Larger files are read in portions.",
 )
 
 
@@ -81,6 +115,7 @@ def previous_options(what: str) -> Callable[[F], F]:
 def output_options(command: F) -> F:
     """Where the result goes and what the exit code is: the options that `fastgate.cli.judging.judge` takes."""
     for option in (
+        progress_option,
         click.option("--review-ok", is_flag=True, help="Exit with 0 where the verdict is review."),
         click.option(
             "--quiet", "-q", is_flag=True, help="Print one line per candidate: its verdict, a tab, its name."
@@ -94,7 +129,8 @@ def output_options(command: F) -> F:
             "outputs",
             multiple=True,
             metavar="PATH",
-            help="Write the result; the ending says how: .json, .md, .junit.xml, .parquet or .arrow. Repeatable.",
+            help="Write the result; the ending says how: .json, .md, .junit.xml, .parquet, .arrow, or / for a folder of "
+            "Parquet files. Repeatable.",
         ),
     ):
         command = option(command)

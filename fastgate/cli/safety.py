@@ -8,6 +8,7 @@ import click
 
 from fastgate.cli import options, streams
 from fastgate.cli.judging import judge, one_or_list
+from fastgate.progress import Listener, Step
 
 if TYPE_CHECKING:
     from fastgate.gates.safety.result import SafetyResult
@@ -148,10 +149,11 @@ def safety(
     no suite may fall by more than the noise floor, between runs whose manifests agree.
     """
 
-    def gate() -> SafetyResult:
+    def gate(listener: Listener) -> SafetyResult:
         from fastgate.gates.safety.sweep import safety_gate
 
-        return safety_gate(
+        listener(Step("judging", 0, None, "candidates"))
+        result = safety_gate(
             one_or_list(outcomes),
             one_or_list(manifests) if manifests else None,
             policy,
@@ -161,5 +163,7 @@ def safety(
             columns=columns or None,
             shape=shape,
         )
+        listener(Step("judging", len(result), len(result), "candidates"))
+        return result
 
     return judge(gate, inputs=[*outcomes, *manifests, policy], **output)

@@ -8,6 +8,7 @@ import click
 
 from fastgate.cli import options
 from fastgate.cli.judging import judge, one_or_list
+from fastgate.progress import Listener, Step
 
 if TYPE_CHECKING:
     from fastgate.gates.stability.result import StabilityResult
@@ -78,10 +79,11 @@ def stability(
     if posterior and preferences:
         raise click.UsageError("--posterior and --preferences exclude one another")
 
-    def gate() -> StabilityResult:
+    def gate(listener: Listener) -> StabilityResult:
         from fastgate.gates.stability.gate import stability_gate
 
-        return stability_gate(
+        listener(Step("judging", 0, None, "candidates"))
+        result = stability_gate(
             one_or_list(probes),
             policy,
             posterior=one_or_list(posterior) if posterior else None,
@@ -94,5 +96,7 @@ def stability(
             letters=letters,
             columns=columns or None,
         )
+        listener(Step("judging", len(result), len(result), "candidates"))
+        return result
 
     return judge(gate, inputs=[*probes, *posterior, *preferences, policy], **output)

@@ -179,7 +179,14 @@ def _scan(file: Path) -> Source:
     # What `_lazy` has read whole has nothing to gain from batches.
     streams = kind != "json" and (kind != "arrow" or head.startswith(b"ARROW1"))
     query = frame.select if streams else None
-    return Source(where, names, kind in ("csv", "tsv"), fetch, query, file.stat().st_size if streams else 0)
+    size = file.stat().st_size if streams else 0
+
+    def count() -> int:
+        with translated(f"the file cannot be read as {kind}", where, hint):
+            return int(frame.select(pl.len()).collect().item())
+
+    counted = streams and kind in ("parquet", "arrow")
+    return Source(where, names, kind in ("csv", "tsv"), fetch, query, size, count if counted else None)
 
 
 def _arrow_reader(file: Path, head: bytes) -> Any:

@@ -40,7 +40,9 @@ def joined(sources: Sequence[Source]) -> Source:
     textual = any(source.textual for source in sources)
     # Whether a text in CSV is a name or a number is told by the files with types, once all are read.
     query = _joined_query(sources) if textual == all(source.textual for source in sources) else None
-    return Source(where, names, textual, fetch, query, sum(source.n_bytes for source in sources))
+    counts = [source.count for source in sources if source.count is not None]
+    count = (lambda: sum(one() for one in counts)) if len(counts) == len(sources) else None
+    return Source(where, names, textual, fetch, query, sum(source.n_bytes for source in sources), count)
 
 
 def _joined_query(sources: Sequence[Source]) -> Callable[[list[str]], pl.LazyFrame] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -12,6 +12,7 @@ import polars as pl
 from fastgate.frames.codes import encode_piece, words_of
 from fastgate.frames.columns import key_column
 from fastgate.frames.sources import Source
+from fastgate.progress import Listener, Step, unheard
 
 __all__ = ["Placement", "find_placement"]
 
@@ -40,6 +41,11 @@ class Placement(NamedTuple):
         """The number of rows of the table."""
         return int(self.counts.sum())
 
+    def rows_of(self, builds: Sequence[str]) -> list[int]:
+        """The numbers of rows of some builds, those that are there."""
+        rows = dict(zip(self.builds, self.counts.tolist(), strict=True))
+        return [rows[build] for build in builds if build in rows]
+
     @property
     def last_rows(self) -> Integers:
         """The row after the last one of each build."""
@@ -62,7 +68,9 @@ class Placement(NamedTuple):
         return int(np.max(self.ends - before))
 
 
-def find_placement(source: Source, column: str, name: str, n_rows: int) -> Placement:
+def find_placement(
+    source: Source, column: str, name: str, n_rows: int, listener: Listener = unheard
+) -> Placement:
     """Where the rows of each build stand, from a pass over one column.
 
     Parameters
@@ -74,6 +82,8 @@ def find_placement(source: Source, column: str, name: str, n_rows: int) -> Place
         What messages call it.
     n_rows : int
         How many rows to read at a time.
+    listener : callable, optional
+        Told of the rows read.
 
     Raises
     ------
@@ -105,6 +115,7 @@ def find_placement(source: Source, column: str, name: str, n_rows: int) -> Place
             if sum(part.size for part in runs) > _MOST_RUNS:
                 runs, ends = None, []
         done += len(series)
+        listener(Step("finding builds", done, None, "rows"))
     builds = sorted(known, key=str.encode)
     order = np.array([known[build] for build in builds])
     ranks = np.empty(order.size, np.int64)

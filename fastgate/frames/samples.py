@@ -15,8 +15,18 @@ import polars as pl
 from fastgate import threads
 from fastgate.cells import Cells
 from fastgate.errors import ArgumentError
+from fastgate.kernels.records import MomentArrays
 
-__all__ = ["CaseFaults", "CellMoments", "Content", "Samples", "case_faults", "text_hashes"]
+__all__ = [
+    "CaseFaults",
+    "CellMoments",
+    "Content",
+    "Samples",
+    "case_faults",
+    "cell_digests",
+    "content_of",
+    "text_hashes",
+]
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -74,6 +84,8 @@ class Samples:
         Parallel to `index`, when only moments are known.
     n_rows : int
         The number of rows of the source.
+    merged : MomentArrays or None
+        With `moments`, the same to all digits, where they were merged from the values of parts of the cases.
     """
 
     shape: Literal["runs", "pairs"]
@@ -83,6 +95,7 @@ class Samples:
     case_names: pl.Series
     moments: CellMoments | None
     n_rows: int
+    merged: MomentArrays | None = None
 
     @property
     def n_cells(self) -> int:
@@ -123,29 +136,39 @@ class Samples:
     @cached_property
     def content(self) -> Content:
         """What the fingerprint is made of: of two sets of cells together, it is their sum."""
-        from fastgate.kernels.fingerprint import digest_cells
-
         columns = []
-        for name in self.index.columns:
-            column = self.index[name]
-            if isinstance(column.dtype, pl.Enum):
-                columns.append(text_hashes(column.dtype.categories)[column.to_physical().to_numpy()])
-            elif name in ("n_duplicates", "case_fingerprint"):
-                columns.append(column.fill_null(0).cast(pl.UInt64).to_numpy())
-        hashes = np.zeros(0, np.uint64) if self.cases is None else text_hashes(self.case_names)
-        cases = np.empty(0, np.int64) if self.cases is None else self.cases
         for part in self.parts:
-            digests = np.empty(len(part), np.uint64)
-            threads.run(
-                digest_cells, len(part), part.offsets, part.values, cases, hashes, digests, work=part.offsets
-            )
-            columns += [part.sizes.view(np.uint64), digests]
+            columns += [part.sizes.view(np.uint64), cell_digests(self, part)]
         for array in self.moments or ():
             if array.dtype.kind == "f":
                 columns.append(np.where(np.isnan(array), np.nan, array).view(np.uint64))
             else:
                 columns.append(array.astype(np.int64).view(np.uint64))
-        return Content(self.shape, self.index.height, _total(columns, _SEEDS[0]), _total(columns, _SEEDS[1]))
+        return content_of(self.shape, self.index, columns)
+
+
+def cell_digests(samples: Samples, part: Cells) -> npt.NDArray[np.uint64]:
+    """A hash of each cell's values with their cases; of two parts of a cell's cases, they add up to the cell's."""
+    from fastgate.kernels.fingerprint import digest_cells
+
+    hashes = np.zeros(0, np.uint64) if samples.cases is None else text_hashes(samples.case_names)
+    cases = np.empty(0, np.int64) if samples.cases is None else samples.cases
+    digests = np.empty(len(part), np.uint64)
+    threads.run(digest_cells, len(part), part.offsets, part.values, cases, hashes, digests, work=part.offsets)
+    return digests
+
+
+def content_of(shape: str, index: pl.DataFrame, figures: Sequence[npt.NDArray[np.uint64]]) -> Content:
+    """What cells hold, from their keys and further figures of each of them."""
+    columns = []
+    for name in index.columns:
+        column = index[name]
+        if isinstance(column.dtype, pl.Enum):
+            columns.append(text_hashes(column.dtype.categories)[column.to_physical().to_numpy()])
+        elif name in ("n_duplicates", "case_fingerprint"):
+            columns.append(column.fill_null(0).cast(pl.UInt64).to_numpy())
+    columns += figures
+    return Content(shape, index.height, _total(columns, _SEEDS[0]), _total(columns, _SEEDS[1]))
 
 
 _SEEDS: Final = (0x243F6A8885A308D3, 0x13198A2E03707344)

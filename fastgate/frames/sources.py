@@ -32,6 +32,8 @@ class Source:
         has to be there before its first row is known.
     n_bytes : int, optional
         What it takes on disk, where there is a `query`.
+    count : callable or None, optional
+        The number of rows, where the source knows it without being read.
     """
 
     where: str
@@ -40,6 +42,7 @@ class Source:
     fetch: Callable[[list[str]], pl.DataFrame]
     query: Callable[[list[str]], pl.LazyFrame] | None = None
     n_bytes: int = 0
+    count: Callable[[], int] | None = None
 
     def read(self, names: Sequence[str]) -> pl.DataFrame:
         """The columns `names`, each once, in this order.

@@ -61,4 +61,4 @@ def listed(mask: pl.Series, codes: Sequence[str] = CODES) -> pl.Series:
     lists = pl.Series(
         [[code for code in codes if value & bit(code, codes)] for value in distinct.to_list()], dtype=_DTYPE
     )
-    return lists.gather(distinct.search_sorted(mask)).alias("reasons")
+    return lists[distinct.search_sorted(mask)].alias("reasons")

@@ -15,17 +15,27 @@ import polars as pl
 
 from fastgate.errors import ArgumentError, DataError
 from fastgate.gates.benchmark import result as benchmark
+from fastgate.gates.benchmark.parts import joined
 from fastgate.gates.benchmark.result import BenchmarkResult
 from fastgate.gates.safety import result as safety
 from fastgate.gates.safety.result import SafetyResult
 from fastgate.gates.stability import result as stability
 from fastgate.gates.stability.result import StabilityResult
-from fastgate.gates.tables import SCHEMA_VERSION, Result, digest, from_rows, to_dict, typed
+from fastgate.gates.tables import SCHEMA_VERSION, Judged, Result, digest, from_rows, to_dict, typed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["load", "save", "to_json", "write_aside"]
+__all__ = [
+    "MANIFEST",
+    "file_digest",
+    "load",
+    "save",
+    "to_json",
+    "write_aside",
+    "write_manifest",
+    "write_table",
+]
 
 MANIFEST: Final = "result.json"
 _RESULTS: Final[dict[str, tuple[Any, dict[str, dict[str, Any]]]]] = {
@@ -33,6 +43,9 @@ _RESULTS: Final[dict[str, tuple[Any, dict[str, dict[str, Any]]]]] = {
     "safety": (safety.from_tables, safety.TABLES),
     "stability": (StabilityResult, stability.TABLES),
 }
+
+# Columns that results saved by earlier releases lack, by table.
+_LATER: Final[dict[str, dict[str, tuple[str, ...]]]] = {"benchmark": benchmark.LATER}
 
 
 def write_aside(path: Path, write: Callable[[IO[bytes]], object]) -> None:
@@ -83,11 +96,30 @@ def save(result: Result, path: str | PathLike[str]) -> None:
     kind = "arrow" if path.suffix == ".arrow" else "parquet"
     # Without its manifest a folder is no result: `load` refuses what an interruption leaves behind.
     (path / MANIFEST).unlink(missing_ok=True)
-    tables = {}
-    for name, frame in result.tables.items():
-        file = path / f"{name}.{kind}"
-        write_aside(file, frame.write_ipc if kind == "arrow" else frame.write_parquet)
-        tables[name] = {"file": file.name, "sha256": _file_digest(file)}
+    write_manifest(
+        result,
+        path,
+        {name: write_table(frame, path, f"{name}.{kind}") for name, frame in result.tables.items()},
+    )
+
+
+def write_table(frame: pl.DataFrame, folder: Path, file: str) -> dict[str, str]:
+    """Write one table into a result's folder; what its manifest says of it."""
+    path = folder / file
+    write_aside(path, frame.write_ipc if path.suffix == ".arrow" else frame.write_parquet)
+    return {"file": file, "sha256": file_digest(path)}
+
+
+def write_manifest(result: Judged, folder: Path, tables: Mapping[str, Any]) -> None:
+    """Write what makes a folder of tables a result.
+
+    Parameters
+    ----------
+    result : Judged
+    folder : Path
+    tables : mapping
+        For each table what `write_table` said of its file, or of its files in their order.
+    """
     head = {
         "schema_version": SCHEMA_VERSION,
         "gate": result.gate,
@@ -97,10 +129,11 @@ def save(result: Result, path: str | PathLike[str]) -> None:
         "tables": tables,
     }
     head["sha256"] = digest(head)
-    write_aside(path / MANIFEST, lambda file: file.write(to_json(head)))
+    write_aside(folder / MANIFEST, lambda file: file.write(to_json(head)))
 
 
-def _file_digest(file: Path) -> str:
+def file_digest(file: Path) -> str:
+    """SHA-256 of a file's content."""
     with file.open("rb") as opened:
         return hashlib.file_digest(opened, "sha256").hexdigest()
 
@@ -155,13 +188,16 @@ def load(path: str | PathLike[str]) -> BenchmarkResult | SafetyResult | Stabilit
     if digest(data) != data.get("sha256"):
         raise _changed(path)
     kind, columns = _RESULTS[data["gate"]]
+    later = _LATER.get(data["gate"], {})
     try:
         tables = {
             name: from_rows(columns[name], data[name])
             if path.is_file()
-            else typed(columns[name], _stored(path, **data["tables"][name]))
+            else _stored(path, columns[name], data["tables"][name], later.get(name, ()))
             for name in columns
         }
+        if path.is_dir() and any(isinstance(files, list) for files in data["tables"].values()):
+            tables = _put_together(tables)
         result: BenchmarkResult | SafetyResult | StabilityResult = kind(
             **tables, policy=data["policy"], evidence=data["evidence"]
         )
@@ -189,8 +225,31 @@ def _changed(path: Path) -> DataError:
     )
 
 
-def _stored(folder: Path, file: str, sha256: str) -> pl.DataFrame:
-    path = folder / Path(file).name
-    if _file_digest(path) != sha256:
+def _completed(table: pl.DataFrame, later: tuple[str, ...]) -> pl.DataFrame:
+    """The table with the columns that its release did not have yet, as null."""
+    return table.with_columns(pl.lit(None).alias(name) for name in later if name not in table.columns)
+
+
+def _stored(
+    folder: Path,
+    columns: dict[str, Any],
+    files: dict[str, str] | list[dict[str, str]],
+    later: tuple[str, ...],
+) -> Any:
+    """The table, or those of several files."""
+    if isinstance(files, list):
+        return [_stored(folder, columns, file, later) for file in files]
+    path = folder / files["file"]
+    if folder.resolve() not in path.resolve().parents:
+        raise ValueError(f"{files['file']} is no file of the folder")
+    if file_digest(path) != files["sha256"]:
         raise _changed(path)
-    return pl.read_ipc(path) if path.suffix == ".arrow" else pl.read_parquet(path)
+    table = pl.read_ipc(path) if path.suffix == ".arrow" else pl.read_parquet(path)
+    return typed(columns, _completed(table, later))
+
+
+def _put_together(stored: dict[str, Any]) -> dict[str, pl.DataFrame]:
+    """The tables of a sweep, of which but for the verdicts there is a file for each part."""
+    parted = {name: frames for name, frames in stored.items() if isinstance(frames, list)}
+    candidates = stored["verdicts"]["candidate"].cast(pl.String).to_list()
+    return {**stored, **joined(parted, candidates)}

@@ -9,13 +9,13 @@ from typing import Any, Final, Protocol
 import msgspec
 import polars as pl
 
-__all__ = ["SCHEMA_VERSION", "Result", "digest", "from_rows", "to_dict", "typed", "verdict_of"]
+__all__ = ["SCHEMA_VERSION", "Judged", "Result", "digest", "from_rows", "to_dict", "typed", "verdict_of"]
 
 SCHEMA_VERSION: Final = 1
 
 
-class Result(Protocol):
-    """What the result of any gate has."""
+class Judged(Protocol):
+    """What the result of any gate has, wherever its tables are."""
 
     @property
     def gate(self) -> str:
@@ -32,6 +32,10 @@ class Result(Protocol):
     @property
     def evidence(self) -> dict[str, Any]:
         """What the verdicts rest on."""
+
+
+class Result(Judged, Protocol):
+    """What the result of any gate has in memory."""
 
     @property
     def tables(self) -> dict[str, pl.DataFrame]:

@@ -18,13 +18,16 @@ __all__ = [
     "MOMENTS",
     "Cell",
     "common_exponent",
+    "corrected",
     "load",
     "mean_difference",
     "measure",
     "merge_kernel",
     "minus",
     "moments_kernel",
+    "ordinary",
     "scaled",
+    "two_passes",
 ]
 
 # One cell's moments: shift, centre, m2, m3, exponent, constant, status.
@@ -94,7 +97,7 @@ def _binary_exponent(value: float) -> int:
 
 
 @device
-def _two_passes(values: Floats, start: int, stop: int) -> tuple[float, float, float, float]:
+def two_passes(values: Floats, start: int, stop: int) -> tuple[float, float, float, float]:
     """Shift, rounded centre, and the sums of deviations from both and of their squares.
 
     Straight-line code: where a branch follows, numba counts references to slices, 30 ns a cell.
@@ -112,12 +115,18 @@ def _third(values: Floats, start: int, stop: int, shift: float, centre: float) -
 
 
 @device
-def _corrected(
+def corrected(
     n: int, centre: float, residue: float, squares: float, cubes: float
 ) -> tuple[float, float, float]:
     """Centre, M2 and M3 from sums about a rounded centre: Chan, Golub & LeVeque (1983), equation 1.7."""
     error = residue / n
     return centre + error, squares - residue * error, cubes - error * (3.0 * squares - 2.0 * residue * error)
+
+
+@device
+def ordinary(squares: float) -> bool:
+    """Whether a cell's sum of squares needs no more care: it varies, is finite and neither tiny nor huge."""
+    return squares > _SMALL_SQUARE and squares < _LARGE_SQUARE
 
 
 @kernel(CELL(F, types.boolean))
@@ -126,10 +135,10 @@ def measure(cell: Floats, third: bool) -> Cell:
 
     A NaN among the values gives NONFINITE, as an infinity does.
     """
-    shift, centre, residue, squares = _two_passes(cell, 0, cell.size)
-    if squares > _SMALL_SQUARE and squares < _LARGE_SQUARE:
+    shift, centre, residue, squares = two_passes(cell, 0, cell.size)
+    if ordinary(squares):
         cubes = _cubes(cell, shift, centre) if third else math.nan
-        centre, m2, m3 = _corrected(cell.size, centre, residue, squares, cubes)
+        centre, m2, m3 = corrected(cell.size, centre, residue, squares, cubes)
         return shift, centre, m2, m3, 0, False, OK
 
     reach = 0.0
@@ -154,7 +163,7 @@ def measure(cell: Floats, third: bool) -> Cell:
     centre = _total(scratch, 0.0) / cell.size
     residue, squares = _spread(scratch, 0.0, centre)
     cubes = _cubes(scratch, 0.0, centre) if third else math.nan
-    centre, m2, m3 = _corrected(cell.size, centre, residue, squares, cubes)
+    centre, m2, m3 = corrected(cell.size, centre, residue, squares, cubes)
     return shift, centre, m2, m3, exponent, False, OK
 
 
@@ -199,11 +208,11 @@ def moments_kernel(
         constant = False
         status = NONFINITE
         if n > 0:
-            shift, centre, residue, squares = _two_passes(values, low, high)
+            shift, centre, residue, squares = two_passes(values, low, high)
             # Since one deviation from the shift is 0, this bounds the others, too.
-            if squares > _SMALL_SQUARE and squares < _LARGE_SQUARE:
+            if ordinary(squares):
                 cubes = _third(values, low, high, shift, centre) if third else math.nan
-                centre, m2, m3 = _corrected(n, centre, residue, squares, cubes)
+                centre, m2, m3 = corrected(n, centre, residue, squares, cubes)
                 status = OK
         if status == NONFINITE:
             n, shift, centre, m2, m3, exponent, constant, status = _measure_with_care(

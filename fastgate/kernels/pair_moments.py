@@ -8,10 +8,10 @@ from numba import types
 
 from fastgate.jit import device, kernel
 from fastgate.kernels.moments import MOMENTS, Cell, common_exponent, load, mean_difference, scaled
-from fastgate.kernels.pairs import OPTIONS, PAIRED, VALUES, judge_pairs, measure_pairs
+from fastgate.kernels.paired_ttest import OPTIONS, PAIRED, finish_tests, score_effects
+from fastgate.kernels.pairs import VALUES, judge_differences, measure_pairs
 from fastgate.kernels.records import Floats, Integers, MomentArrays, PairedArrays, PairMomentArrays
 from fastgate.kernels.status import OK, TOO_FEW
-from fastgate.kernels.ttest import write_intervals, write_pvalues
 from fastgate.kernels.types import OB, OF, OI, F
 
 __all__ = ["comoment_merge_kernel", "pair_moments_kernel", "paired_from_moments_kernel"]
@@ -71,7 +71,7 @@ def paired_from_moments_kernel(
     out: PairedArrays,
 ) -> None:
     """The test of each cell of pairs."""
-    t, df, p, delta, low, high, d, g, dz, gz, r, n, n_missing, mean_b, mean_a, status, error = out
+    t, df, p, delta, _, _, d, g, dz, gz, r, n, n_missing, mean_b, mean_a, status, error = out
     for i in range(start, stop):
         n[i] = pairs.difference.n[i]
         n_missing[i] = pairs.difference.n_missing[i]
@@ -82,11 +82,12 @@ def paired_from_moments_kernel(
             load(pairs.difference, i),
             pairs.comoment[i],
         )
-        result = judge_pairs(loaded)
-        t[i], df[i], delta[i], d[i], g[i], dz[i], gz[i], r[i] = result[:8]
-        mean_b[i], mean_a[i], status[i], error[i] = result[8:]
-    write_pvalues(start, stop, alternative, t, df, p)
-    write_intervals(start, stop, alternative, q, quantiles, delta, error, df, low, high)
+        t[i], df[i], delta[i], dz[i], r[i], mean_b[i], mean_a[i], status[i], error[i] = judge_differences(
+            loaded
+        )
+        d[i], g[i], p[i] = score_effects(loaded, df[i])
+        gz[i] = dz[i]
+    finish_tests(start, stop, alternative, q, quantiles, out)
 
 
 @device

@@ -1,4 +1,4 @@
-"""The paired t test of many comparisons, from values."""
+"""Pairs of values: their moments, those of their differences, and the t test of these."""
 
 from __future__ import annotations
 
@@ -9,28 +9,33 @@ import numpy as np
 from numba import types
 
 from fastgate.jit import device, kernel, reduction
-from fastgate.kernels.moments import CELL, Cell, measure, minus, scaled
-from fastgate.kernels.records import Floats, Integers, PairedArrays
-from fastgate.kernels.special import hedges_correction
+from fastgate.kernels.moments import (
+    CELL,
+    Cell,
+    corrected,
+    measure,
+    minus,
+    ordinary,
+    scaled,
+    two_passes,
+)
+from fastgate.kernels.records import Floats, Integers, MomentArrays
 from fastgate.kernels.status import NONFINITE, OK, PRECISION_LOSS, TOO_FEW
-from fastgate.kernels.ttest import NOISE, constant_status, effect_sizes, write_intervals, write_pvalues
-from fastgate.kernels.types import OB, OF, OI, F, I
+from fastgate.kernels.ttest import NOISE, constant_status
+from fastgate.kernels.types import F, I
 
 __all__ = [
-    "OPTIONS",
-    "PAIRED",
     "PAIRS",
     "VALUES",
     "Pairs",
-    "judge_pairs",
+    "judge_differences",
+    "measure_differences",
     "measure_pairs",
-    "paired_kernel",
+    "measure_with_care",
 ]
 
-PAIRED: Final = types.NamedTuple([*[OF] * 11, OI, OI, OF, OF, OB, OF], PairedArrays)
 
 VALUES: Final = (types.int64, types.int64, F, I, F, I, I, I)
-OPTIONS: Final = (types.int64, types.float64, F)
 
 # Number of pairs, moments of baseline, candidate and difference, co-moment / 2^(sum of both sides'
 # exponents).
@@ -119,13 +124,116 @@ def measure_pairs(a: Floats, b: Floats, third: bool) -> Pairs:
 
 
 @device
-def judge_pairs(pairs: Pairs) -> tuple[float, ...]:
-    """The fields of `PairedArrays` in their order, without p-value, interval and counts."""
+def _longest(offsets: Integers, index: Integers, start: int, stop: int) -> int:
+    longest = 0
+    for i in range(start, stop):
+        if index[i] >= 0:
+            longest = max(longest, offsets[index[i] + 1] - offsets[index[i]])
+    return longest
+
+
+@device
+def _sums_of_pairs(
+    a: Floats,
+    start_a: int,
+    b: Floats,
+    start_b: int,
+    n: int,
+    shift_a: float,
+    centre_a: float,
+    shift_b: float,
+    centre_b: float,
+    scratch: Floats,
+) -> tuple[float, float, float, float, float]:
+    """`two_passes` over the differences of n pairs, and the co-moment of their cells.
+
+    Straight-line code, as `two_passes` is.
+    """
+    cell_a, cell_b, difference = a[start_a : start_a + n], b[start_b : start_b + n], scratch[:n]
+    for i in range(n):
+        difference[i] = cell_b[i] - cell_a[i]
+    shift, centre, residue, squares = two_passes(difference, 0, n)
+    return shift, centre, residue, squares, _products(cell_a, cell_b, shift_a, centre_a, shift_b, centre_b)
+
+
+@device
+def measure_differences(
+    start: int,
+    stop: int,
+    candidate_values: Floats,
+    candidate_offsets: Integers,
+    baseline_values: Floats,
+    baseline_offsets: Integers,
+    candidate_index: Integers,
+    baseline_index: Integers,
+    candidates: MomentArrays,
+    baselines: MomentArrays,
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """Shift, centre and M2 of each test's differences, and co-moment; M2 is NaN of those to be measured with care.
+
+    Where both cells are whole and of ordinary magnitude, their own moments are those of the pairs, and only the
+    differences are left to measure: 100 ns for 100 pairs instead of 750. The moments are taken apart first, since of
+    named arrays that are used in a branch numba counts references.
+    """
+    n_tests = stop - start
+    shift, centre, m2, comoment = np.empty(n_tests), np.empty(n_tests), np.empty(n_tests), np.empty(n_tests)
+    scratch = np.empty(_longest(candidate_offsets, candidate_index, start, stop))
+    _, missing_a, shift_a, centre_a, _, _, exponent_a, _, status_a = baselines
+    _, missing_b, shift_b, centre_b, _, _, exponent_b, _, status_b = candidates
+    for i in range(n_tests):
+        m2[i] = math.nan
+        a = baseline_index[start + i]
+        b = candidate_index[start + i]
+        if a < 0 or b < 0 or missing_a[a] + missing_b[b] > 0:
+            continue
+        low_a, low_b = baseline_offsets[a], candidate_offsets[b]
+        n = baseline_offsets[a + 1] - low_a
+        alike = n == candidate_offsets[b + 1] - low_b and exponent_a[a] == 0 and exponent_b[b] == 0
+        if alike and status_a[a] == OK and status_b[b] == OK:
+            first, middle, residue, squares, comoment[i] = _sums_of_pairs(
+                baseline_values,
+                low_a,
+                candidate_values,
+                low_b,
+                n,
+                shift_a[a],
+                centre_a[a],
+                shift_b[b],
+                centre_b[b],
+                scratch,
+            )
+            if ordinary(squares):
+                shift[i] = first
+                centre[i], m2[i], _ = corrected(n, middle, residue, squares, math.nan)
+    return shift, centre, m2, comoment
+
+
+@device
+def measure_with_care(
+    a: int,
+    b: int,
+    baseline_values: Floats,
+    baseline_offsets: Integers,
+    candidate_values: Floats,
+    candidate_offsets: Integers,
+) -> tuple[Pairs, int]:
+    """The pairs of baseline cell a and candidate cell b, and how many are incomplete; none where sizes differ."""
+    low_a = high_a = low_b = high_b = 0
+    if a >= 0 and b >= 0:
+        low_a, high_a = baseline_offsets[a], baseline_offsets[a + 1]
+        low_b, high_b = candidate_offsets[b], candidate_offsets[b + 1]
+    pairs = measure_pairs(baseline_values[low_a:high_a], candidate_values[low_b:high_b], False)
+    return pairs, high_a - low_a - pairs[0] if high_a - low_a == high_b - low_b else 0
+
+
+@device
+def judge_differences(pairs: Pairs) -> tuple[float, float, float, float, float, float, float, int, float]:
+    """Statistic, df, delta, Cohen's dz, correlation, means of candidate and baseline, status, standard error."""
     n, of_a, of_b, of_d, comoment = pairs
-    shift_a, centre_a, m2_a, _, exponent_a, constant_a, status_a = of_a
-    shift_b, centre_b, m2_b, _, exponent_b, constant_b, status_b = of_b
+    shift_a, centre_a, m2_a, _, exponent_a, _, status_a = of_a
+    shift_b, centre_b, m2_b, _, exponent_b, _, status_b = of_b
     shift, centre, m2, _, exponent, constant, status = of_d
-    t = df = delta = d = g = dz = gz = r = mean_a = mean_b = error = math.nan
+    t = df = delta = dz = r = mean_a = mean_b = error = math.nan
     if n > 0 and (status_a == NONFINITE or status_b == NONFINITE or status == NONFINITE):
         status = NONFINITE
     elif n > 0:
@@ -145,54 +253,10 @@ def judge_pairs(pairs: Pairs) -> tuple[float, ...]:
             root = math.sqrt(variance / n)
             t = difference / root
             dz = difference / math.sqrt(variance)
-            gz = hedges_correction(df) * dz
-            # The scores may be of another magnitude than their differences.
-            common = max(-5000 if constant_a else exponent_a, -5000 if constant_b else exponent_b)
-            d, g = effect_sizes(
-                scaled(shift, -common) + scaled(centre, exponent - common),
-                scaled(m2_a, 2 * (exponent_a - common)),
-                float(n),
-                scaled(m2_b, 2 * (exponent_b - common)),
-                float(n),
-            )
             error = scaled(root, exponent)
             lossy = status_a == PRECISION_LOSS or status_b == PRECISION_LOSS or status == PRECISION_LOSS
             noisy = root > NOISE * scaled(magnitude, -exponent)
             status = OK if noisy and not lossy else PRECISION_LOSS
         if n > 1 and m2_a > 0.0 and m2_b > 0.0:
             r = min(max(comoment / (math.sqrt(m2_a) * math.sqrt(m2_b)), -1.0), 1.0)
-    return t, df, delta, d, g, dz, gz, r, mean_b, mean_a, status, error
-
-
-@kernel(types.void(*VALUES, *OPTIONS, PAIRED))
-def paired_kernel(
-    start: int,
-    stop: int,
-    candidate_values: Floats,
-    candidate_offsets: Integers,
-    baseline_values: Floats,
-    baseline_offsets: Integers,
-    candidate_index: Integers,
-    baseline_index: Integers,
-    alternative: int,
-    q: float,
-    quantiles: Floats,
-    out: PairedArrays,
-) -> None:
-    """Test i pairs the values of two cells in order; index −1 or unequal sizes: too few."""
-    t, df, p, delta, low, high, d, g, dz, gz, r, n, n_missing, mean_b, mean_a, status, error = out
-    for i in range(start, stop):
-        low_a = high_a = low_b = high_b = 0
-        if baseline_index[i] >= 0 and candidate_index[i] >= 0:
-            low_a = baseline_offsets[baseline_index[i]]
-            high_a = baseline_offsets[baseline_index[i] + 1]
-            low_b = candidate_offsets[candidate_index[i]]
-            high_b = candidate_offsets[candidate_index[i] + 1]
-        pairs = measure_pairs(baseline_values[low_a:high_a], candidate_values[low_b:high_b], False)
-        n[i] = pairs[0]
-        n_missing[i] = high_a - low_a - pairs[0] if high_a - low_a == high_b - low_b else 0
-        result = judge_pairs(pairs)
-        t[i], df[i], delta[i], d[i], g[i], dz[i], gz[i], r[i] = result[:8]
-        mean_b[i], mean_a[i], status[i], error[i] = result[8:]
-    write_pvalues(start, stop, alternative, t, df, p)
-    write_intervals(start, stop, alternative, q, quantiles, delta, error, df, low, high)
+    return t, df, delta, dz, r, mean_b, mean_a, status, error

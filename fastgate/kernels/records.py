@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["MomentArrays", "PairMomentArrays", "PairedArrays", "WelchArrays"]
+__all__ = ["MomentArrays", "PairMomentArrays", "PairedArrays", "PairedShownArrays", "WelchArrays"]
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -89,3 +89,12 @@ class PairedArrays(NamedTuple):
     mean_baseline: Floats
     status: Codes
     standard_error: Floats
+
+
+class PairedShownArrays(NamedTuple):
+    """What is shown of the paired t test beside another test that decides."""
+
+    pvalue: Floats
+    """Two-sided."""
+    correlation: Floats
+    cohens_dz: Floats

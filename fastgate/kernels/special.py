@@ -12,12 +12,24 @@ from fractions import Fraction
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 from numba import types
 from numba.extending import intrinsic, overload
 
 from fastgate.jit import device, inlined
 
-__all__ = ["erfcx", "fma", "gamma_ratio", "hedges_correction", "normal_isf", "normal_sf", "normal_tail"]
+__all__ = [
+    "erfcx",
+    "fma",
+    "gamma_ratio",
+    "hedges_correction",
+    "hedges_of_cells",
+    "normal_isf",
+    "normal_sf",
+    "normal_tail",
+]
+
+Floats = npt.NDArray[np.float64]
 
 SQRT_HALF: Final = 0.7071067811865476
 SQRT_2PI: Final = 2.5066282746310002
@@ -213,7 +225,7 @@ def erfcx(x: float) -> float:
     return fma(odd, s, even) * r
 
 
-@device
+@inlined
 def gamma_ratio(n: float) -> float:
     """Γ(n + 1/4) √n / Γ(n + 3/4) for n ≥ 10."""
     m = 1.0 / (n * n)
@@ -244,6 +256,20 @@ def hedges_correction(m: float) -> float:
         a += 1.0
     n = a - 0.25
     return above / (below * gamma_ratio(n)) * math.sqrt(2.0 * n / m)
+
+
+@device
+def hedges_of_cells(m: Floats, effect: Floats) -> None:
+    """Multiply each effect by `hedges_correction` of its m: from m of 22 on by SIMD, the rest one by one."""
+    for i in range(m.size):
+        a = 0.5 * (m[i] - 1.0)
+        inside = (a >= LEAST_A) & (m[i] <= 1e17)
+        x = m[i] if inside else 100.0
+        factor = math.sqrt((x - 1.5) / x) / gamma_ratio(0.5 * (x - 1.0) - 0.25)
+        effect[i] = (factor if inside else 1.0) * effect[i]
+    for i in range(m.size):
+        if not (0.5 * (m[i] - 1.0) >= LEAST_A and m[i] <= 1e17):
+            effect[i] = hedges_correction(m[i]) * effect[i]
 
 
 @device

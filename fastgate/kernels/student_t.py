@@ -32,7 +32,12 @@ from fastgate.kernels.student_t_tail import (
 from fastgate.kernels.types import OF, F
 
 __all__ = [
+    "LARGE_DF",
+    "LAST_STEP",
     "N_SERIES",
+    "START_NEAR",
+    "start_logarithm",
+    "step",
     "student_t_isf",
     "student_t_isf_along",
     "student_t_isf_series",
@@ -50,11 +55,13 @@ __all__ = [
 Floats = npt.NDArray[np.float64]
 
 # From this df on, the quantile in terms of the normal one is exact with the terms kept.
-_LARGE_DF: Final = 1e7
+LARGE_DF: Final = 1e7
 # Below this df no q but 1/2 has a finite quantile: (2 q)^(-1 / df) overflows for the q next to it.
 _FLAT_DF: Final = 1e-19
 # Where u is relative to the scale of the tail, the step's series leaves out 0.2 u⁵: 2e-16.
-_LAST_STEP: Final = 1e-3
+LAST_STEP: Final = 1e-3
+# Up to this z² / (2 n) the series of `start_logarithm` is good.
+START_NEAR: Final = 1.2
 
 
 @device
@@ -80,7 +87,7 @@ def t_sf(t: float, df: float) -> float:
     return 1.0 - half if t < 0.0 else half
 
 
-@device
+@inlined
 def step(t: float, df: float, r: float) -> float:
     """The t whose tail is less by r t times the density at t, |r| being small.
 
@@ -94,18 +101,14 @@ def step(t: float, df: float, r: float) -> float:
     return fma(t * r, 1.0 + r * (0.5 * slope + r * (third + r * fourth)), t)
 
 
-@device
-def start_near(q: float, df: float) -> float:
-    """About t, from the normal quantile: the first terms of the series of `near_weight` solved for its exponent.
+@inlined
+def start_logarithm(z: float, n: float) -> float:
+    """About ln(1 + t² / df) for the normal quantile z and n = df / 2 - 1/4.
 
-    Good to 1e-4 of q and better where t² is below 2 df; NaN beyond.
+    It is the first terms of the series of `near_weight` solved for its exponent, divided by n.
     """
-    n = 0.5 * df - 0.25
-    z = normal_isf_centre(0.5 - q) if q >= 0.25 else normal_isf_start(q)
     exponent = 0.5 * z * z
     v = exponent / n
-    if v > 1.2:
-        return math.nan
     m = 1.0 / (n * n)
     v2 = v * v
     b = 0.0
@@ -117,7 +120,17 @@ def start_near(q: float, df: float) -> float:
         linear = fma(linear, v2, b)
     shift = 0.5 * z * m * fma(linear, exponent, constant)
     z += shift * (1.0 + 0.5 * z * shift)
-    return math.sqrt(df * math.expm1(0.5 * z * z / n))
+    return 0.5 * z * z / n
+
+
+@device
+def start_near(q: float, df: float) -> float:
+    """About t, from the normal quantile: good to 1e-4 of q and better where t² is below 2 df; NaN beyond."""
+    n = 0.5 * df - 0.25
+    z = normal_isf_centre(0.5 - q) if q >= 0.25 else normal_isf_start(q)
+    if 0.5 * z * z / n > START_NEAR:
+        return math.nan
+    return math.sqrt(df * math.expm1(start_logarithm(z, n)))
 
 
 @device
@@ -154,7 +167,7 @@ def isf_tail(q: float, at_zero: float, df: float) -> float:
             mills = 0.5 * weight * (root * math.sqrt(root) if near else root) / at_zero
         slope = (df + 1.0) / (1.0 + (df / t) / t)
         r = mills * (1.0 - ratio) / t
-        if abs(r) * (1.0 + slope) < _LAST_STEP:
+        if abs(r) * (1.0 + slope) < LAST_STEP:
             return step(t, df, r)
         # Far from the root: two terms of ln P as a function of ln t, in which it is almost straight.
         hazard = t / mills
@@ -195,7 +208,7 @@ def isf_centre(s: float, df: float) -> float:
             k += 1.0
         power = math.exp(-0.5 * (df + 1.0) * math.log1p(z))
         r = s / (power * t) - total
-        if abs(r) < _LAST_STEP:
+        if abs(r) < LAST_STEP:
             return step(t, df, r)
         t += t * r
     return t
@@ -215,7 +228,7 @@ def isf_large(q: float, df: float) -> float:
 @device
 def isf_upper(q: float, df: float) -> float:
     """The t with P(T > t) = q, for 0 < q < 1/2."""
-    if df > _LARGE_DF:
+    if df > LARGE_DF:
         return isf_large(q, df)
     if df < _FLAT_DF:
         return math.inf

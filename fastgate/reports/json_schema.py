@@ -27,7 +27,11 @@ _GATES: Final[dict[str, tuple[dict[str, dict[str, Any]], Any]]] = {
 
 # Columns that may be null, beside figures: a figure that does not exist is null.
 _NULLABLE: Final = {
-    "benchmark": {"suites": ("won_before",), "cells": ("guard", "engine")},
+    "benchmark": {
+        "verdicts": benchmark.LATER["verdicts"],
+        "suites": ("won_before",),
+        "cells": ("guard", "engine"),
+    },
     "safety": {
         "suites": (
             "regressed",
@@ -50,6 +54,9 @@ _NULLABLE: Final = {
         "faults": ("kind", "suite", "pair", "variant", "alternative"),
     },
 }
+
+# Columns that results of earlier releases lack.
+_LATER: Final[dict[str, dict[str, tuple[str, ...]]]] = {"benchmark": benchmark.LATER}
 
 _TEXT: Final = {"type": "string"}
 _COUNT: Final = {"type": "integer", "minimum": 0}
@@ -79,7 +86,10 @@ def result_schema(gate: str = "benchmark") -> dict[str, Any]:
             "description": "The policy as applied, the tenant's overrides included.",
         },
         "evidence": _evidence(),
-        **{name: _table(columns, _NULLABLE[gate].get(name, ())) for name, columns in tables.items()},
+        **{
+            name: _table(columns, _NULLABLE[gate].get(name, ()), later=_LATER.get(gate, {}).get(name, ()))
+            for name, columns in tables.items()
+        },
         "sha256": {
             "type": "string",
             "pattern": "^[0-9a-f]{64}$",
@@ -96,13 +106,18 @@ def result_schema(gate: str = "benchmark") -> dict[str, Any]:
     }
 
 
-def _object(properties: dict[str, Any], *, closed: bool = True) -> dict[str, Any]:
-    schema = {"type": "object", "properties": properties, "required": list(properties)}
+def _object(
+    properties: dict[str, Any], *, closed: bool = True, optional: Sequence[str] = ()
+) -> dict[str, Any]:
+    required = [name for name in properties if name not in optional]
+    schema = {"type": "object", "properties": properties, "required": required}
     return {**schema, "additionalProperties": False} if closed else schema
 
 
-def _table(columns: dict[str, Any], nullable: Sequence[str]) -> dict[str, Any]:
-    rows = _object({column: _column(dtype, column in nullable) for column, dtype in columns.items()})
+def _table(columns: dict[str, Any], nullable: Sequence[str], later: Sequence[str] = ()) -> dict[str, Any]:
+    rows = _object(
+        {column: _column(dtype, column in nullable) for column, dtype in columns.items()}, optional=later
+    )
     return {"type": "array", "items": rows}
 
 

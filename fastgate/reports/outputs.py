@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from fastgate.gates.safety.result import SafetyResult
     from fastgate.gates.stability.result import StabilityResult
 
-__all__ = ["FORMATS", "Output", "check_outputs", "loadable", "write_output"]
+__all__ = ["FORMATS", "PARQUET", "Output", "check_outputs", "loadable", "write_output"]
 
 FORMATS: Final = {
     ".json": "everything in one file, which `fastgate explain` and --previous read",
@@ -22,8 +22,11 @@ FORMATS: Final = {
     ".junit.xml": "test cases for a CI server",
     ".parquet": "a folder of Parquet tables, read like .json",
     ".arrow": "a folder of Arrow tables, read like .json",
+    "/": "a folder, as .parquet",
 }
-_FOLDERS: Final = (".parquet", ".arrow")
+PARQUET: Final = (".parquet", "/")
+"""Endings that ask for a folder of Parquet tables, to which the result of a sweep is written as it comes."""
+_FOLDERS: Final = (*PARQUET, ".arrow")
 _LOADABLE: Final = (".json", *_FOLDERS)
 
 
@@ -62,8 +65,10 @@ def check_outputs(
     outputs: list[Output] = []
     taken = {_identity(Path(path)) for path in inputs}
     for text in paths:
-        ending = next((ending for ending in formats if text.rstrip("/").endswith(ending)), None)
         path = Path(text)
+        ending = next((ending for ending in formats if text.rstrip("/").endswith(ending)), None)
+        if ending is None and "/" in formats and (text.endswith("/") or path.is_dir()):
+            ending = "/"
         if ending is None or path.name == ending:
             raise ArgumentError(
                 "the output's name does not say its format",

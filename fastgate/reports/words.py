@@ -19,6 +19,7 @@ __all__ = [
     "plural",
     "printable",
     "pvalue",
+    "share",
     "short_reason",
     "short_reasons",
     "signed",
@@ -97,6 +98,21 @@ def percent(share: float | None, digits: int = 4) -> str:
     ('91.67 %', '100 %', 'n/a')
     """
     return MISSING if share is None or not math.isfinite(share) else f"{number(100 * share, digits)} %"
+
+
+def share(value: float) -> str:
+    """A share of many trials as a percentage, in as few digits as tell it from none and all.
+
+    Examples
+    --------
+    >>> share(0.6063), share(0.996), share(0.0004), share(1.0), share(0.0)
+    ('61 %', '99.6 %', '0.04 %', '100 %', '0 %')
+    """
+    for digits in range(8):
+        text = f"{100 * value:.{digits}f}"
+        if (float(text) in (0.0, 100.0)) == (value in (0.0, 1.0)):
+            break
+    return f"{text} %"
 
 
 def signed(value: float | None, digits: int = 3) -> str:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from fastgate.stats.multiplicity import adjust
     from fastgate.stats.paired_ttest import PairedResult, paired
     from fastgate.stats.pairs import PairMoments, merge_pair_moments, pair_moments, paired_from_moments
+    from fastgate.stats.planning import RuleCases, RulePower, rule_cases, rule_power, wins_distribution
     from fastgate.stats.posterior import (
         BetaWidth,
         CredibleInterval,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
         mean_width,
         normal_width,
     )
+    from fastgate.stats.power import CasesNeeded, noncentral_t_sf, ttest_cases, ttest_power
     from fastgate.stats.probes import (
         Agreement,
         StabilityFlags,
@@ -65,6 +67,7 @@ __all__ = [
     "BetaWidth",
     "BinomialInterval",
     "BootstrapResult",
+    "CasesNeeded",
     "CredibleInterval",
     "DetectableChange",
     "EquivalenceResult",
@@ -77,6 +80,8 @@ __all__ = [
     "PairedProportionDifference",
     "PairedResult",
     "ProportionDifference",
+    "RuleCases",
+    "RulePower",
     "StabilityFlags",
     "TrialsNeeded",
     "UtilityFit",
@@ -100,6 +105,7 @@ __all__ = [
     "minimum_detectable_effect",
     "moments",
     "moments_from_summary",
+    "noncentral_t_sf",
     "noninferiority",
     "normal_width",
     "observation_weight",
@@ -108,6 +114,8 @@ __all__ = [
     "paired_from_moments",
     "paired_proportion_difference",
     "proportion_difference",
+    "rule_cases",
+    "rule_power",
     "stability_flags",
     "student_t_isf",
     "student_t_ppf",
@@ -115,8 +123,11 @@ __all__ = [
     "student_t_two_sided",
     "trials_for_half_width",
     "trials_needed",
+    "ttest_cases",
+    "ttest_power",
     "welch",
     "welch_from_moments",
+    "wins_distribution",
 ]
 
 _HOMES = {
@@ -158,6 +169,13 @@ _HOMES = {
         "pair_moments",
         "paired_from_moments",
     ),
+    "planning": (
+        "RuleCases",
+        "RulePower",
+        "rule_cases",
+        "rule_power",
+        "wins_distribution",
+    ),
     "posterior": (
         "BetaWidth",
         "CredibleInterval",
@@ -167,6 +185,12 @@ _HOMES = {
         "credible_interval",
         "mean_width",
         "normal_width",
+    ),
+    "power": (
+        "CasesNeeded",
+        "noncentral_t_sf",
+        "ttest_cases",
+        "ttest_power",
     ),
     "probes": (
         "Agreement",

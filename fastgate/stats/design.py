@@ -244,7 +244,8 @@ def minimum_detectable_effect(
         )
     freedom = np.asarray(df, np.float64)
     quantiles = _quantiles(alpha / sides[alternative], freedom) + _quantiles(1.0 - power, freedom)
-    return _plain(np.asarray(quantiles * np.asarray(standard_error, np.float64)))
+    with np.errstate(over="ignore"):  # an error next to the largest float64
+        return _plain(np.asarray(quantiles * np.asarray(standard_error, np.float64)))
 
 
 def _quantiles(q: float, df: Floats) -> Floats:

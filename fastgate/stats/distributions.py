@@ -186,7 +186,8 @@ def student_t_isf(q: npt.ArrayLike, df: npt.ArrayLike) -> Floats | float:
     Relative error, of t for q exactly as given: below 2.5e-15 for df ≥ 0.5 and every q. For smaller df it grows as
     1e-15 / df, since near-equal tails then belong to very different t.
 
-    Cost: 100 to 190 ns a value (`scipy.special.stdtrit`: 220).
+    Cost: 100 to 190 ns a value (`scipy.special.stdtrit`: 220); of one q below 1/4 and many df 10 ns, to the same bits,
+    where df ≥ 20.5 and t² ≤ 7/4 df.
 
     References
     ----------
@@ -202,7 +203,14 @@ def student_t_isf(q: npt.ArrayLike, df: npt.ArrayLike) -> Floats | float:
     '2.5645257189482e+30'
     """
     from fastgate.kernels import student_t
+    from fastgate.kernels.student_t_quantiles import student_t_isf_at
 
+    tail, freedom = _numbers(q, "q"), _numbers(df, "df")
+    if tail.ndim == 0 and freedom.ndim > 0:
+        out = np.empty(freedom.size)
+        every = np.ascontiguousarray(freedom).reshape(-1)
+        threads.run(student_t_isf_at, out.size, float(tail), every, out, work=_TAIL_WORK)
+        return out.reshape(freedom.shape)
     return _evaluate(student_t.student_t_isf, q, df, "q", _QUANTILE_WORK)
 
 

@@ -10,11 +10,20 @@ import numpy.typing as npt
 from fastgate import threads
 from fastgate.cells import Cells, as_cells
 from fastgate.errors import ArgumentError
-from fastgate.kernels.records import PairedArrays
+from fastgate.kernels.records import MomentArrays, PairedArrays, PairedShownArrays
 from fastgate.stats.status import fields, status_names
+from fastgate.stats.summary import moments_arrays, read_only
 from fastgate.stats.ttest import ALTERNATIVES, check_test, match_cells, quantile_series, unwritten
 
-__all__ = ["PairedResult", "check_sizes", "paired", "paired_arrays", "paired_columns", "paired_result"]
+__all__ = [
+    "PairedResult",
+    "check_sizes",
+    "paired",
+    "paired_arrays",
+    "paired_columns",
+    "paired_result",
+    "paired_shown",
+]
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -64,6 +73,29 @@ def paired_columns(n: int) -> PairedArrays:
     return PairedArrays(*unwritten("fffffffffffiiffbf", n))
 
 
+def _work(candidates: tuple[Floats, Integers], candidate_index: Integers) -> float | Integers:
+    """For `threads.run`: about the nanoseconds of each test."""
+    sizes = np.diff(candidates[1])
+    if not sizes.size or sizes.min() == sizes.max():
+        return 100.0 + 2.0 * float(sizes[0] if sizes.size else 0)
+    work = np.zeros(candidate_index.size + 1, np.int64)
+    np.cumsum(2 * np.where(candidate_index >= 0, sizes[candidate_index], 0) + 100, out=work[1:])
+    return work
+
+
+def _measured(
+    candidates: tuple[Floats, Integers],
+    baselines: tuple[Floats, Integers],
+    moments: tuple[MomentArrays, MomentArrays] | None,
+) -> tuple[MomentArrays, MomentArrays]:
+    """The moments of both sides' cells: those that are known, or measured now."""
+    if moments is not None:
+        first, second = moments
+        return read_only(first), read_only(second)
+    of_candidates = moments_arrays(*candidates)
+    return of_candidates, of_candidates if baselines is candidates else moments_arrays(*baselines)
+
+
 def paired_arrays(
     candidates: tuple[Floats, Integers],
     baselines: tuple[Floats, Integers],
@@ -72,6 +104,7 @@ def paired_arrays(
     alternative: str = "two-sided",
     confidence_level: float = 0.95,
     interval: bool = True,
+    moments: tuple[MomentArrays, MomentArrays] | None = None,
 ) -> PairedArrays:
     """The paired test of cell ``candidate_index[i]`` against ``baseline_index[i]``, without checks.
 
@@ -84,32 +117,66 @@ def paired_arrays(
         unequal sizes are ``too_few`` with n = 0.
     alternative, confidence_level, interval
         As in `paired`.
+    moments : tuple of MomentArrays, optional
+        Of the cells of `candidates` and of `baselines`, from `fastgate.stats.summary.moments_arrays`, where they
+        are known already.
 
     Returns
     -------
     PairedArrays
         Arrays of shape (n_tests,), statuses as codes.
     """
-    from fastgate.kernels.pairs import paired_kernel
+    from fastgate.kernels.paired_ttest import paired_kernel
 
-    n = candidate_index.size
-    out = paired_columns(n)
-    starts = candidates[1]
-    work = np.zeros(n + 1, np.int64)
-    if n and starts.size > 1:
-        sizes = np.where(candidate_index >= 0, np.diff(starts)[candidate_index], 0)
-        np.cumsum(2 * sizes + 300, out=work[1:])
+    out = paired_columns(candidate_index.size)
     threads.run(
         paired_kernel,
-        n,
+        candidate_index.size,
         *candidates,
         *baselines,
         candidate_index,
         baseline_index,
+        *_measured(candidates, baselines, moments),
         ALTERNATIVES[alternative],
         *quantile_series(alternative, confidence_level, interval),
         out,
-        work=work,
+        work=_work(candidates, candidate_index),
+    )
+    return out
+
+
+def paired_shown(
+    candidates: tuple[Floats, Integers],
+    baselines: tuple[Floats, Integers],
+    candidate_index: Integers,
+    baseline_index: Integers,
+    moments: tuple[MomentArrays, MomentArrays] | None = None,
+) -> PairedShownArrays:
+    """What is shown of the paired test beside another one that decides: two-sided p, correlation, Cohen's dz.
+
+    Parameters
+    ----------
+    candidates, baselines, candidate_index, baseline_index, moments
+        As in `paired_arrays`.
+
+    Returns
+    -------
+    PairedShownArrays
+        Arrays of shape (n_tests,), with the bits of `paired_arrays`.
+    """
+    from fastgate.kernels.paired_ttest import paired_shown_kernel
+
+    out = PairedShownArrays(*unwritten("fff", candidate_index.size))
+    threads.run(
+        paired_shown_kernel,
+        candidate_index.size,
+        *candidates,
+        *baselines,
+        candidate_index,
+        baseline_index,
+        *_measured(candidates, baselines, moments),
+        out,
+        work=_work(candidates, candidate_index),
     )
     return out
 

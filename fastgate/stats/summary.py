@@ -105,7 +105,8 @@ def mean_arrays(moments: MomentArrays) -> Floats:
     """The means, shape (n_cells,)."""
     centre = moments.centre
     if moments.exponent.any():
-        centre = np.ldexp(centre, moments.exponent)
+        with np.errstate(over="ignore", under="ignore"):
+            centre = np.ldexp(centre, moments.exponent)
     return moments.shift + centre
 
 

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import polars as pl
-
-from fastgate.errors import ArgumentError, DataError
-from fastgate.gates.benchmark.case_faults import case_faults
-from fastgate.gates.benchmark.judgement import judge
-from fastgate.gates.benchmark.previous import Previous, previous_wins
-from fastgate.gates.benchmark.result import BenchmarkResult
-from fastgate.gates.evidence import evidence
-from fastgate.gates.names import chosen_candidates, some
-from fastgate.gates.policy import PolicySource, effective, to_dict
-from fastgate.gates.schema import nearest
-
-if TYPE_CHECKING:
-    from fastgate.frames.samples import Samples
-    from fastgate.gates.benchmark.policy import BenchmarkRules
+from fastgate.gates.benchmark.parts import joined
+from fastgate.gates.benchmark.request import (
+    Seen,
+    evidence_of,
+    families,
+    judge_portion,
+    portions_of,
+    prepare,
+    seen,
+)
+from fastgate.gates.benchmark.result import TABLES, BenchmarkResult
+from fastgate.gates.policy import PolicySource, to_dict
+from fastgate.progress import Listener, unheard
 
 __all__ = ["benchmark_gate"]
 
@@ -35,6 +33,10 @@ def benchmark_gate(
     candidates: Sequence[str] | None = None,
     columns: Mapping[str, str] | None = None,
     shape: str | None = None,
+    replicates: int | None = None,
+    replicates_seed: int = 0,
+    memory: int | None = None,
+    listener: Listener = unheard,
 ) -> BenchmarkResult:
     """Judge candidate builds: each must beat every baseline on at least k of the suites.
 
@@ -58,6 +60,17 @@ def benchmark_gate(
         From fastgate's column names to those of `samples`.
     shape : str, optional
         The shape of `samples`, where its columns fit more than one.
+    replicates : int, optional
+        Draw the cases of each suite anew so many times, with replacement, and judge every candidate by each
+        drawing: the verdicts then say in which share of them a candidate passes, is reviewed and is blocked. See
+        `fastgate.gates.benchmark.replicates.replicate` for what these shares mean.
+    replicates_seed : int, optional
+        Of the drawings, 0 or more.
+    memory : int, optional
+        Bytes that reading `samples` takes at most, 2 GiB unless given: larger files are read in portions of whole
+        builds. The result itself is not bounded; `fastgate.benchmark_sweep` writes it as it comes.
+    listener : callable, optional
+        Told how many candidates are judged: see `fastgate.progress`.
 
     Returns
     -------
@@ -71,11 +84,11 @@ def benchmark_gate(
         When the samples cannot be read as one of the shapes, or lack a baseline, suite or KPI of the policy
         altogether, hold one that the policy does not name while it says ``unlisted = "error"``, or do not say
         which cases they hold while the policy requires the same ones, or are moments while the policy asks for
-        the bootstrap, which needs the values.
+        the bootstrap, or the call for replicates, which need the values.
     PolicyError
         When the policy is not valid, the tenant unknown, or `previous` was judged by another policy.
     ArgumentError
-        When a candidate is unknown.
+        When a candidate is unknown, or replicates are asked for that cannot be had.
 
     Examples
     --------
@@ -89,118 +102,29 @@ def benchmark_gate(
     >>> result["new"], result.cells["pvalue"].round(5).to_list()
     ('pass', [0.00057])
     """
-    from fastgate.frames import Samples, read_samples
-    from fastgate.frames.forks import require_working_process
-
-    require_working_process()
-    rules = effective(policy, tenant, gate="benchmark")
-    if not isinstance(samples, Samples):
-        samples = read_samples(samples, columns=columns, shape=shape, trials=rules.trials)
-    ignored = _check_names(samples, rules)
-    _check_cases(samples, rules)
-    judged = _candidates(samples, rules, candidates)
-    before: Previous | None = None
-    if previous is not None:
-        before = previous_wins(previous, rules, judged, previous_candidate)
-    elif previous_candidate is not None:
-        raise ArgumentError(
-            "previous_candidate is given without a previous result",
-            expected="previous=, a result saved earlier",
-            received=f"previous_candidate={previous_candidate!r}",
-        )
-    tables = judge(
+    request = prepare(
         samples,
-        rules,
-        judged,
-        won_before=None if before is None else before.won,
-        unmatched=() if before is None else before.unmatched,
+        policy,
+        previous=previous,
+        previous_candidate=previous_candidate,
+        tenant=tenant,
+        candidates=candidates,
+        columns=columns,
+        shape=shape,
+        replicates=replicates,
+        replicates_seed=replicates_seed,
+        memory=memory,
+        listener=listener,
     )
-    counts = {
-        "candidates": len(judged),
-        "baselines": len(rules.baselines),
-        "suites": len(rules.suites),
-        "comparisons": tables["cells"].height,
-    }
-    record = {"shape": samples.shape, "rows": samples.n_rows, "fingerprint": samples.fingerprint}
-    return BenchmarkResult(
-        **tables,
-        faults=case_faults(samples, tables["cells"]),
-        policy=to_dict(rules),
-        evidence=evidence(
-            rules, record, counts, ignored=ignored or None, previous=None if before is None else before.record
-        ),
-    )
-
-
-def _names(samples: Samples, column: str) -> list[str]:
-    return samples.index[column].unique().cast(pl.String).sort().to_list()
-
-
-def _check_names(samples: Samples, rules: BenchmarkRules) -> dict[str, list[str]]:
-    """Names that only the policy or only the data have: errors, or what is ignored because the policy says so."""
-    kpis = list(dict.fromkeys(kpi for suite in rules.suites.values() for kpi in suite.kpis))
-    side = "build" if samples.shape == "runs" else "baseline"
-    for kind, column, wanted in (
-        ("baseline", side, rules.baselines),
-        ("suite", "suite", tuple(rules.suites)),
-        ("KPI", "kpi", tuple(kpis)),
-    ):
-        found = _names(samples, column)
-        for name in wanted:
-            if name not in set(found):
-                similar = nearest(name, found)
-                raise DataError(
-                    f"the samples hold nothing of the policy's {kind} {name!r}",
-                    expected=f"rows whose {column} is {name!r}",
-                    received=some(found),
-                    where=f"column {column!r}",
-                    hint=f"did you mean {similar!r}? Correct the policy or the samples"
-                    if similar
-                    else "correct the policy or the samples",
-                )
-    ignored = {
-        "suites": [name for name in _names(samples, "suite") if name not in rules.suites],
-        "kpis": _unlisted_kpis(samples, rules, kpis),
-    }
-    ignored = {plural: names for plural, names in ignored.items() if names}
-    if ignored and rules.unlisted == "error":
-        plural, names = next(iter(ignored.items()))
-        raise DataError(
-            f"the samples hold {plural} that the policy does not name, so nobody would judge them",
-            expected=some(list(rules.suites) if plural == "suites" else kpis),
-            received=some(names),
-            hint='name them in the policy, or state unlisted = "ignore" there',
-        )
-    return ignored
-
-
-def _unlisted_kpis(samples: Samples, rules: BenchmarkRules, kpis: Sequence[str]) -> list[str]:
-    """KPIs that the data have for a suite of the policy which does not name them there."""
-    measured = samples.index.select(pl.col("suite", "kpi").cast(pl.String)).unique().sort("kpi", "suite")
-    names: dict[str, None] = {}
-    for suite, kpi in measured.iter_rows():
-        if suite in rules.suites and kpi not in rules.suites[suite].kpis:
-            names[f"{kpi} (suite {suite})" if kpi in kpis else kpi] = None
-    return list(names)
-
-
-def _check_cases(samples: Samples, rules: BenchmarkRules) -> None:
-    """Refuse samples of which nobody can tell whether both sides ran the same cases, where that matters."""
-    matters = rules.require_same_cases or rules.pairs_cases
-    if not matters or samples.shape == "pairs" or samples.index["case_fingerprint"].null_count() == 0:
-        return
-    raise DataError(
-        "the samples do not say which cases they hold, so nobody can tell whether both sides ran the same",
-        expected="a case id for every value (a column 'case' or 'cases'), or with moments a 'case_fingerprint'",
-        received=f"{samples.index['case_fingerprint'].null_count()} cells without",
-        hint="give the case ids"
-        + ("" if rules.pairs_cases else ", or state require_same_cases = false in the policy"),
-    )
-
-
-def _candidates(samples: Samples, rules: BenchmarkRules, wanted: Sequence[str] | None) -> list[str]:
-    column = "build" if samples.shape == "runs" else "candidate"
-    found = [
-        name for name in _names(samples, column) if samples.shape == "pairs" or name not in rules.baselines
-    ]
-    return chosen_candidates(found, rules.baselines, wanted, column)
+    parts = []
+    so_far: Seen | None = None
+    for portion, family in zip(portions_of(request, listener), families(request, listener), strict=False):
+        so_far = seen(request, portion, so_far)
+        judged = judge_portion(request, portion, family)
+        if judged is not None:
+            parts.append(judged)
+    if so_far is None:
+        raise AssertionError("no portion was read")
+    tables = joined({name: [part[name] for part in parts] for name in TABLES}, request.candidates)
+    record = evidence_of(request, so_far, tables["cells"].height)
+    return BenchmarkResult(**tables, policy=to_dict(request.rules), evidence=record)

@@ -13,7 +13,7 @@ from fastgate.gates import tables
 from fastgate.gates.tables import SCHEMA_VERSION
 from fastgate.gates.verdict import Direction, Engine, Guard, Outcome, Role, Status, Verdict, exit_code, worst
 
-__all__ = ["SCHEMA_VERSION", "TABLES", "BenchmarkResult"]
+__all__ = ["LATER", "SCHEMA_VERSION", "TABLES", "BenchmarkResult"]
 
 _CODES: Final = pl.List(pl.String)
 _NUMBERS: Final = pl.Float64
@@ -29,6 +29,10 @@ TABLES: Final[dict[str, dict[str, Any]]] = {
         "required": pl.UInt32,
         "lost_suites": _CODES,
         "reasons": _CODES,
+        "replicates": pl.UInt32,
+        "share_pass": _NUMBERS,
+        "share_review": _NUMBERS,
+        "share_block": _NUMBERS,
     },
     "baselines": {
         "candidate": None,
@@ -104,6 +108,11 @@ TABLES: Final[dict[str, dict[str, Any]]] = {
     },
 }
 
+# Columns that results saved by earlier releases lack: read as null.
+LATER: Final[dict[str, tuple[str, ...]]] = {
+    "verdicts": ("replicates", "share_pass", "share_review", "share_block")
+}
+
 
 @dataclass(frozen=True, eq=False)
 class BenchmarkResult:
@@ -113,7 +122,8 @@ class BenchmarkResult:
     ----------
     verdicts : DataFrame
         A row per candidate: candidate, verdict, baselines_beaten, baselines, fewest_wins, required, lost_suites,
-        reasons.
+        reasons; and, where they were asked for, the number of `replicates` and the shares of them with each verdict,
+        share_pass, share_review and share_block (see `fastgate.gates.benchmark.replicates.replicate`), else null.
     baselines : DataFrame
         A row per candidate and baseline: wins, losses, ties, undefined, required, verdict, lost_suites, reasons.
     suites : DataFrame
@@ -152,6 +162,14 @@ class BenchmarkResult:
     def tables(self) -> dict[str, pl.DataFrame]:
         """The frames by name, from the verdicts down to the faults."""
         return {name: getattr(self, name) for name in TABLES}
+
+    def scan(self, table: str) -> pl.LazyFrame:
+        """One of the tables as a query, as the result of a sweep has it."""
+        return self.tables[table].lazy()
+
+    def load(self) -> BenchmarkResult:
+        """The whole result in memory: itself, where that of a sweep has to be read."""
+        return self
 
     @property
     def verdict(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
@@ -13,6 +13,9 @@ from fastgate.reports.overview import provenance
 
 if TYPE_CHECKING:
     from fastgate.gates.benchmark.result import BenchmarkResult
+    from fastgate.gates.benchmark.sweep import BenchmarkSweep
+
+    Anywhere = BenchmarkResult | BenchmarkSweep
 
 __all__ = [
     "Candidate",
@@ -24,6 +27,7 @@ __all__ = [
     "significance",
 ]
 
+_SHARES: Final = ("pass", "review", "block")
 # Candidates whose tables are turned into Python rows at a time.
 _CHUNK: Final = 500
 _CELL_COLUMNS: Final = (
@@ -102,6 +106,10 @@ class Candidate:
         The rows of the table of this name.
     grid : dict of str to dict of str to Entry
         Suite → baseline → outcome, in the policy's order.
+    replicates : int or None
+        How often the cases were drawn anew.
+    shares : dict of str to float
+        In which share of the replicates each verdict came out, of those that did.
     """
 
     name: str
@@ -111,6 +119,8 @@ class Candidate:
     lost_suites: list[str]
     baselines: list[dict[str, Any]]
     grid: dict[str, dict[str, Entry]]
+    replicates: int | None = None
+    shares: dict[str, float] = field(default_factory=dict)
 
     def entries(self) -> Iterator[Entry]:
         """All of the grid, suite by suite."""
@@ -118,7 +128,7 @@ class Candidate:
             yield from row.values()
 
 
-def headline(result: BenchmarkResult) -> list[str]:
+def headline(result: Anywhere) -> list[str]:
     """What was judged by which rule, in three short lines."""
     policy = result.policy
     n_baselines, n_suites = len(policy["baselines"]), len(policy["suites"])
@@ -131,7 +141,7 @@ def headline(result: BenchmarkResult) -> list[str]:
     ]
 
 
-def ranked(result: BenchmarkResult) -> pl.DataFrame:
+def ranked(result: Anywhere) -> pl.DataFrame:
     """The verdicts, the best candidate first: by verdict, baselines beaten, fewest wins."""
     return result.verdicts.sort(
         pl.col("verdict").to_physical(),
@@ -180,6 +190,8 @@ def _chunk(result: BenchmarkResult, names: Sequence[str]) -> Iterator[Candidate]
             verdict["lost_suites"],
             baselines[name],
             grids[name],
+            verdict["replicates"],
+            {kind: verdict[f"share_{kind}"] for kind in _SHARES if verdict[f"share_{kind}"]},
         )
 
 

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fastgate.reports import words
 from fastgate.reports.benchmark import facts
-from fastgate.reports.benchmark.sentences import entry_notes, in_order, notes, verdict_line, why
+from fastgate.reports.benchmark.sentences import (
+    confidence_line,
+    entry_notes,
+    in_order,
+    notes,
+    verdict_line,
+    why,
+)
 from fastgate.reports.comment import Detail, Layout, bullets, comment
 from fastgate.reports.markdown import LIMIT, code, html_code, table
 
@@ -16,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["markdown"]
 
-_CANDIDATE_HEADINGS: Final = ("candidate", "verdict", "enough wins", "fewest wins", "required", "reasons")
+_CANDIDATE_HEADINGS: Final = ("candidate", "verdict", "enough wins", "fewest wins", "required")
 _BASELINE_HEADINGS: Final = ("baseline", "won", "required", "tied", "lost", "undefined", "verdict")
 # What needs a person comes first, then what may ship, then the rest: these are the most in a sweep.
 _DETAILED_FIRST: Final = ("review", "refused", "pass", "block")
@@ -38,11 +45,12 @@ def markdown(result: BenchmarkResult, limit: int = LIMIT) -> str:
         baselines, then rows of the table of candidates; the text says what is missing.
     """
     lines = facts.headline(result)
+    again = result.evidence.get("replicates")
     layout = Layout(
         noun="candidate",
         rule=f"{lines[1].split(': ')[1].capitalize()}; {lines[2]}.",
-        headings=_CANDIDATE_HEADINGS,
-        right=[2, 3, 4],
+        headings=(*_CANDIDATE_HEADINGS, *(["passes in"] if again else []), "reasons"),
+        right=[2, 3, 4, *([5] if again else [])],
         row_of=_row,
         without_full="the suites",
         without_brief="the baselines and suites",
@@ -65,6 +73,7 @@ def _row(row: dict[str, Any]) -> tuple[str, ...]:
         f"{row['baselines_beaten']} of {row['baselines']}",
         words.count(row["fewest_wins"]),
         words.count(row["required"]),
+        *([] if row["replicates"] is None else [words.share(row["share_pass"])]),
         _reasons(row["reasons"]),
     )
 
@@ -84,7 +93,8 @@ def _brief(candidate: facts.Candidate, policy: dict[str, Any]) -> str:
         )
         for row in candidate.baselines
     ]
-    text = table(_BASELINE_HEADINGS, rows, right=[1, 2, 3, 4, 5])
+    again = "" if candidate.replicates is None else f"It {confidence_line(candidate)}.\n\n"
+    text = again + table(_BASELINE_HEADINGS, rows, right=[1, 2, 3, 4, 5])
     reasons = bullets(why(candidate, policy, code))
     return f"{text}\n\n{reasons}" if reasons else f"{text}\n"
 

@@ -12,9 +12,9 @@ from fastgate.reports import words
 from fastgate.reports.benchmark.facts import Candidate, Entry
 
 if TYPE_CHECKING:
-    from fastgate.gates.benchmark.result import BenchmarkResult
+    from fastgate.reports.benchmark.facts import Anywhere
 
-__all__ = ["entry_notes", "in_order", "notes", "verdict_line", "why"]
+__all__ = ["confidence_line", "entry_notes", "in_order", "notes", "verdict_line", "why"]
 
 Show: TypeAlias = Callable[[str], str]
 
@@ -29,6 +29,17 @@ def verdict_line(candidate: Candidate) -> str:
     if candidate.lost_suites:
         text += f", {words.plural(len(candidate.lost_suites), 'suite')} lost since the previous release"
     return text
+
+
+_HAPPENS: Final = {"pass": "passes", "review": "needs review", "block": "is blocked"}
+
+
+def confidence_line(candidate: Candidate) -> str:
+    """``passes in 97 %, is blocked in 3 % of 500 resamplings of the cases``; empty where there were none."""
+    if candidate.replicates is None:
+        return ""
+    shares = [f"{_HAPPENS[kind]} in {words.share(share)}" for kind, share in candidate.shares.items()]
+    return f"{', '.join(shares)} of {words.plural(candidate.replicates, 'resampling')} of the cases"
 
 
 def why(candidate: Candidate, policy: dict[str, Any], show: Show = words.name) -> list[str]:
@@ -109,7 +120,7 @@ def entry_notes(entry: Entry, policy: dict[str, Any], show: Show = words.name) -
     return [note for note in found if note]
 
 
-def notes(result: BenchmarkResult, show: Show = words.name) -> list[str]:
+def notes(result: Anywhere, show: Show = words.name) -> list[str]:
     """What a reader should know about the figures: disagreeing tests, correction, missing values, faults.
 
     A sentence that begins with two blanks belongs to the one above it. `show` is as in `why`.
@@ -117,6 +128,7 @@ def notes(result: BenchmarkResult, show: Show = words.name) -> list[str]:
     return [
         note
         for note in (
+            _on_replicates(result),
             _on_tests(result, show),
             _on_correction(result),
             _on_ignored(result, show),
@@ -127,11 +139,24 @@ def notes(result: BenchmarkResult, show: Show = words.name) -> list[str]:
     ]
 
 
-def _on_tests(result: BenchmarkResult, show: Show) -> str:
-    differ = result.cells.filter(pl.col("tests_disagree"))
+def _on_replicates(result: Anywhere) -> str:
+    asked = result.evidence.get("replicates")
+    if not asked:
+        return ""
+    error = words.number(50 / asked["n"] ** 0.5, 2)
+    return (
+        f"The shares of {words.plural(asked['n'], 'resampling')} (seed {asked['seed']}) say how the verdict varies "
+        f"with the cases that happen to be in the suites, within {error} percentage points (a standard error at most). "
+        "They are not the probability that a build is better."
+    )
+
+
+def _on_tests(result: Anywhere, show: Show) -> str:
+    columns = ("candidate", "baseline", "suite", "welch_pvalue", "paired_pvalue")
+    differ = result.scan("cells").filter(pl.col("tests_disagree")).select(columns).collect()
     if differ.is_empty():
         return ""
-    deciding = result.cells.filter(pl.col("role") == "decides").height
+    deciding = result.scan("cells").select((pl.col("role") == "decides").sum()).collect().item()
     welch = "Welch's test decides" if result.policy["test"] == "welch" else "the paired test decides"
     alpha = result.policy["alpha"]
     examples = [
@@ -159,12 +184,10 @@ def _significant(differ: pl.DataFrame, alpha: float) -> str:
     )
 
 
-def _on_correction(result: BenchmarkResult) -> str:
+def _on_correction(result: Anywhere) -> str:
     policy = result.policy
     if policy["test"] == "bootstrap":
         return ""
-    deciding = result.cells.filter(pl.col("role") == "decides")
-    wins = deciding.filter(pl.col("outcome") == "win")
     method, family = policy["correction"]["method"], policy["correction"]["family"]
     over = "the whole sweep" if family == "sweep" else "each candidate's comparisons"
     if method != "none":
@@ -172,21 +195,25 @@ def _on_correction(result: BenchmarkResult) -> str:
             f"p-values are adjusted ({words.CORRECTIONS[method]}, over {over}); "
             "the single test's own are in the saved result."
         )
-    if wins.is_empty():
+    won = (pl.col("role") == "decides") & (pl.col("outcome") == "win")
+    lasting = won & (pl.col("pvalue_adjusted") < policy["alpha"])
+    wins, kept = result.scan("cells").select(won.sum().alias("won"), lasting.sum()).collect().row(0)
+    if not wins:
         return ""
-    kept = wins.filter(pl.col("pvalue_adjusted") < policy["alpha"]).height
     return (
         f"p-values are not corrected for the number of comparisons; by Holm's correction over {over} "
-        f"{words.count(kept)} of the {words.plural(wins.height, 'comparison')} won would remain so."
+        f"{words.count(kept)} of the {words.plural(wins, 'comparison')} won would remain so."
     )
 
 
-def _on_missing(result: BenchmarkResult, show: Show) -> str:
+def _on_missing(result: Anywhere, show: Show) -> str:
     allowed = result.policy["max_missing_share"]
     if allowed == 0:
         return ""  # each is a fault, listed below
     sides = [
-        result.cells.select(
+        result.scan("cells")
+        .filter(pl.col(f"n_missing_{side}") > 0)
+        .select(
             pl.col(side).cast(pl.String).alias("build"),
             pl.col("suite", "kpi").cast(pl.String),
             pl.col(f"n_missing_{side}").alias("missing"),
@@ -196,11 +223,11 @@ def _on_missing(result: BenchmarkResult, show: Show) -> str:
     # Each cell of a build stands beside every cell that it is compared with.
     by_build = (
         pl.concat(sides)
-        .filter(pl.col("missing") > 0)
         .unique(["build", "suite", "kpi"], maintain_order=True)
         .group_by("build", maintain_order=True)
         .agg(pl.col("missing").sum())
         .sort("missing", descending=True, maintain_order=True)
+        .collect()
     )
     if by_build.is_empty():
         return ""
@@ -219,10 +246,14 @@ _FAULT_WORDS: Final = {
 }
 
 
-def _on_faults(result: BenchmarkResult, show: Show) -> list[str]:
+def _on_faults(result: Anywhere, show: Show) -> list[str]:
     keys = ["build", "suite", "case", "fault"]
-    cases = result.faults.group_by(keys, maintain_order=True).agg(
-        pl.col("kpi", "against").unique(maintain_order=True)
+    # Of a sweep each part has the baselines' faults.
+    faults = result.scan("faults").unique(maintain_order=True)
+    cases = (
+        faults.group_by(keys, maintain_order=True)
+        .agg(pl.col("kpi", "against").unique(maintain_order=True))
+        .collect()
     )
     if cases.is_empty():
         return []
@@ -241,7 +272,7 @@ def _on_faults(result: BenchmarkResult, show: Show) -> list[str]:
     return lines
 
 
-def _on_ignored(result: BenchmarkResult, show: Show) -> str:
+def _on_ignored(result: Anywhere, show: Show) -> str:
     ignored = result.evidence.get("ignored") or {}
     parts = [f"{kind} {words.listing([show(name) for name in names])}" for kind, names in ignored.items()]
     return f"Not judged, since the policy does not name them: {'; '.join(parts)}." if parts else ""

@@ -6,18 +6,26 @@ from collections.abc import Iterator, Sequence
 from typing import IO, TYPE_CHECKING, Any, Final
 
 import polars as pl
+from rich.cells import cell_len
 from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from fastgate.reports import words
 from fastgate.reports.benchmark import facts
-from fastgate.reports.benchmark.sentences import entry_notes, in_order, notes, verdict_line, why
+from fastgate.reports.benchmark.sentences import (
+    confidence_line,
+    entry_notes,
+    in_order,
+    notes,
+    verdict_line,
+    why,
+)
 from fastgate.reports.console import STYLES, bullets, indented, new_table, rendered, width_of
 from fastgate.reports.overview import conclusion, summary, verdict_lines, verdict_text
 
 if TYPE_CHECKING:
-    from fastgate.gates.benchmark.result import BenchmarkResult
+    from fastgate.reports.benchmark.facts import Anywhere
 
 __all__ = ["report", "verdict_lines"]
 
@@ -31,23 +39,22 @@ _NARROW: Final = 60
 _WIDE: Final = 90
 
 
-def report(result: BenchmarkResult, stream: IO[str], *, saved: str | None = None) -> str:
+def report(result: Anywhere, stream: IO[str], *, saved: str | None = None) -> str:
     """The result as text for `stream`.
 
     Parameters
     ----------
-    result : BenchmarkResult
+    result : BenchmarkResult or BenchmarkSweep
     stream : text file
         Where the text will be written: gives width, colours and encoding.
     saved : str, optional
         Where the result was saved, for the command that explains it.
     """
-    few = len(result) <= _FEW
     parts: list[RenderableType] = [Text(line) for line in facts.headline(result)]
-    if few:
+    if len(result) <= _FEW:
         width = width_of(stream)
         rows = max(_GRID_ROWS // max(len(result), 1), _FEWEST_GRID_ROWS)
-        for candidate in facts.candidates(result, list(result)):
+        for candidate in facts.candidates(result.load(), list(result)):
             parts += ["", *_candidate(candidate, result.policy, rows, width)]
     else:
         parts += ["", *_summary(result)]
@@ -70,6 +77,8 @@ def _candidate(
         (words.name(candidate.name), "bold"),
         f"  {verdict_line(candidate)}",
     )
+    if candidate.replicates is not None:
+        yield indented(Text(confidence_line(candidate)))
     yield ""
     yield indented(_baselines(candidate, width))
     reasons = why(candidate, policy)
@@ -230,16 +239,29 @@ def _p(cell: dict[str, Any], policy: dict[str, Any]) -> str:
 
 def _joined(lines: Sequence[_Parts], joint: str) -> Text:
     """Outcome, delta and p (interval) on one line or two; notes always below."""
-    texts = [Text(" ").join(Text(text, style) for text, style in line if text) for line in lines]
-    head = Text(joint).join(text for text in texts[:2] if text)
-    return Text("\n").join([head, *texts[2:]])
+    joined = Text()
+    for number, line in enumerate(lines):
+        filled = [part for part in line if part[0]]
+        if number > 1:
+            joined.append("\n")
+        elif filled and joined:
+            joined.append(joint)
+        for position, (text, style) in enumerate(filled):
+            if position:
+                joined.append(" ")
+            joined.append(text, style)
+    return joined
 
 
 def _column_width(baseline: str, cells: Sequence[Sequence[_Parts]], joint: str, header: int) -> int:
-    longest = max(
-        (Text(line).cell_len for cell in cells for line in _joined(cell, joint).plain.split("\n")), default=0
-    )
-    return max(longest, min(Text(words.name(baseline)).cell_len, header))
+    longest = max((cell_len(line) for cell in cells for line in _plain(cell, joint).split("\n")), default=0)
+    return max(longest, min(cell_len(words.name(baseline)), header))
+
+
+def _plain(lines: Sequence[_Parts], joint: str) -> str:
+    """What `_joined` shows, without its styles: rich takes ten times as long."""
+    texts = [" ".join(text for text, _ in line if text) for line in lines]
+    return "\n".join([joint.join(filter(None, texts[:2])), *texts[2:]])
 
 
 def _groups(widths: Sequence[int], room: int) -> list[list[int]]:
@@ -259,12 +281,13 @@ def _groups(widths: Sequence[int], room: int) -> list[list[int]]:
 # Many candidates
 
 
-def _summary(result: BenchmarkResult) -> Iterator[RenderableType]:
+def _summary(result: Anywhere) -> Iterator[RenderableType]:
     headings = [
         ("candidate", False),
         ("enough wins", True),
         ("fewest wins", True),
         ("required", True),
+        *([("passes in", True)] if result.evidence.get("replicates") else []),
         ("reasons", False),
     ]
     yield summary(result, facts.ranked(result), headings, _summary_row)
@@ -278,17 +301,20 @@ def _summary_row(row: dict[str, Any]) -> tuple[str, ...]:
         f"{row['baselines_beaten']} of {row['baselines']}",
         words.count(row["fewest_wins"]),
         words.count(row["required"]),
+        *([] if row["replicates"] is None else [words.share(row["share_pass"])]),
         _reasons(row["reasons"]),
     )
 
 
-def _hardest(result: BenchmarkResult) -> Iterator[RenderableType]:
+def _hardest(result: Anywhere) -> Iterator[RenderableType]:
     """Which baselines and suites stand in the way, over all candidates."""
     total = len(result)
     baselines = (
-        result.baselines.group_by("baseline", maintain_order=True)
+        result.scan("baselines")
+        .group_by("baseline", maintain_order=True)
         .agg((pl.col("wins") >= pl.col("required")).sum().alias("beaten"))
         .sort("beaten", maintain_order=True)
+        .collect()
     )
     yield Text("Hardest baselines", style="bold")
     yield indented(
@@ -300,9 +326,11 @@ def _hardest(result: BenchmarkResult) -> Iterator[RenderableType]:
         )
     )
     suites = (
-        result.suites.group_by("suite", maintain_order=True)
+        result.scan("suites")
+        .group_by("suite", maintain_order=True)
         .agg((pl.col("outcome") == "win").mean().alias("share"))
         .sort("share", maintain_order=True)
+        .collect()
     )
     yield Text("Hardest suites", style="bold")
     yield indented(
