@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -9,7 +10,7 @@ from typing import NamedTuple
 import pytest
 from example_results import POLICY_TOML, runs
 
-from fastgate.cli import main
+from fastgate.cli import main, progress
 
 
 class Run(NamedTuple):
@@ -27,6 +28,8 @@ Command = Callable[..., Run]
 def command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
     for name in ("COLUMNS", "FASTGATE_DEBUG", "FORCE_COLOR"):
         monkeypatch.delenv(name, raising=False)
+    # Whether kernels were compiled before depends on the tests that ran before.
+    monkeypatch.setattr(progress, "COMPILING", math.inf)
 
     def run(*arguments: object) -> Run:
         capsys.readouterr()

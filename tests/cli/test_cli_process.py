@@ -5,13 +5,10 @@ import pty
 import signal
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import pytest
 from example_results import runs
-
-from fastgate.cli import progress
 
 PYTHON = [sys.executable, "-m", "fastgate"]
 BENCHMARK = [*PYTHON, "benchmark", "both.csv", "--policy", "demo.toml"]
@@ -143,35 +140,3 @@ def test_an_interrupted_process_ends_with_130(work):
     assert process.returncode == 130
     assert err.strip() == "interrupted"
     assert not Path("r.json").exists()
-
-
-def test_progress_is_for_terminals_and_for_long_work(monkeypatch):
-    shown = []
-
-    def watch(text, done):
-        shown.append(text)
-
-    monkeypatch.setattr(progress, "_watch", watch)
-    with progress.working("judging"):
-        pass
-    assert shown == []  # pytest's stderr is no terminal
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    with progress.working("judging"):
-        pass
-    assert shown == ["judging"]
-    assert "fastgate-progress" not in {thread.name for thread in threading.enumerate()}
-
-
-def test_progress_of_long_work_is_drawn_on_a_terminal():
-    code = (
-        "import time; from fastgate.cli import progress\n"
-        "def compile():\n    time.sleep(1.5)\n"
-        "with progress.working('judging samples'):\n"
-        "    time.sleep(1.2)\n"
-        "    exec(\"def inside(): compile()\", scope := {'__name__': 'fastgate.jit', 'compile': compile})\n"
-        "    scope['inside']()\n"
-    )
-    status, text = on_a_terminal([sys.executable, "-c", code])
-    assert status == 0
-    assert "judging samples" in text
-    assert "compiling the kernels for this machine" in text
