@@ -1,7 +1,8 @@
 """Bootstrap intervals of cells of 100 values at 95 %, 9 999 resamples where any are drawn, beside the peers.
 
 Speed is to be read beside truth: ``extra_info["error_percent"]`` is the root mean square error of the limits in
-percent of the interval's width, against the exact law (lattices, quantiles) or 5 million resamples.
+percent of the interval's width, against the exact law (lattices, quantiles) or a million resamples (5 with
+FASTGATE_BENCH=full).
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ import numpy as np
 import pytest
 import scipy.stats
 
+from benchmarks.workloads import FULL
 from fastgate.stats.bootstrap_interval import bootstrap
 
-N, RESAMPLES, TRUE_RESAMPLES, CHECKED = 100, 9_999, 5_000_000, 10
+N, RESAMPLES, TRUE_RESAMPLES, CHECKED = 100, 9_999, (5_000_000 if FULL else 1_000_000), 10
 RNG = np.random.default_rng(7)
 Array = np.ndarray[Any, np.dtype[np.float64]]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +10,9 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from benchmarks.workloads import FULL
 from fastgate.frames import Samples, read_samples
 
-FULL = os.environ.get("FASTGATE_BENCH") == "full"
 BUILDS, SUITES, KPIS, CASES = (250, 8, 5, 1000) if FULL else (50, 8, 5, 200)
 CELLS, VALUES = (100_000, 100) if FULL else (10_000, 100)
 KEYS = ["build", "suite", "kpi"]

@@ -1,21 +1,21 @@
 """Credible intervals of many posteriors of 4 000 draws, beside numpy, Polars and ArviZ.
 
-`FASTGATE_BENCHMARK_SCALE` multiplies the 2 000 posteriors (50 for 100 000: 3.2 GB, and as much again for numpy).
+20 000 posteriors with FASTGATE_BENCH=full, else 2 000.
 """
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
 
+from benchmarks.workloads import FULL
 from fastgate.stats.draws import credible_interval_arrays
 from fastgate.stats.posterior import beta_width_arrays
 
-POSTERIORS = 2_000 * int(os.environ.get("FASTGATE_BENCHMARK_SCALE", "1"))
+POSTERIORS = 20_000 if FULL else 2_000
 DRAWS = 4_000
 MASS = 0.95
 TAILS = ((1 - MASS) / 2, (1 + MASS) / 2)
@@ -42,9 +42,9 @@ def polars_quantiles(frame: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-CENTRAL = pytest.mark.benchmark(group=f"central width of {POSTERIORS} posteriors of {DRAWS} draws")
-SHORTEST = pytest.mark.benchmark(group=f"HDI of {POSTERIORS} posteriors of {DRAWS} draws")
-BETA = pytest.mark.benchmark(group="width of 100 000 beta posteriors")
+CENTRAL = pytest.mark.benchmark(group=f"central width of {POSTERIORS:,} posteriors of {DRAWS:,} draws")
+SHORTEST = pytest.mark.benchmark(group=f"HDI of {POSTERIORS:,} posteriors of {DRAWS:,} draws")
+BETA = pytest.mark.benchmark(group="width of 100,000 beta posteriors")
 
 
 @CENTRAL
@@ -60,11 +60,13 @@ def test_central_fastgate(benchmark: Any, draws: np.ndarray[Any, Any]) -> None:
 
 @CENTRAL
 def test_central_numpy(benchmark: Any, draws: np.ndarray[Any, Any]) -> None:
+    benchmark.extra_info["side"] = "numpy quantile"
     benchmark(np.quantile, draws, TAILS, axis=1)
 
 
 @CENTRAL
 def test_central_polars(benchmark: Any, draws: np.ndarray[Any, Any]) -> None:
+    benchmark.extra_info["side"] = "Polars list quantiles"
     frame = pl.DataFrame({"draws": pl.Series(draws).cast(pl.List(pl.Float64))})
     found = polars_quantiles(frame)
     low, high, _, _ = measure(draws, "central")
@@ -84,6 +86,7 @@ def test_hdi_fastgate(benchmark: Any, draws: np.ndarray[Any, Any]) -> None:
 
 @SHORTEST
 def test_hdi_arviz(benchmark: Any, draws: np.ndarray[Any, Any]) -> None:
+    benchmark.extra_info["side"] = "arviz-stats hdi"
     base = pytest.importorskip("arviz_stats.base")
     found = base.array_stats.hdi(draws[:50], MASS, axis=1)
     # ArviZ counts one draw more, so the two agree at masses one draw apart.
@@ -102,6 +105,7 @@ def test_beta_fastgate(benchmark: Any) -> None:
 
 @BETA
 def test_beta_scipy(benchmark: Any) -> None:
+    benchmark.extra_info["side"] = "scipy.special.betaincinv"
     special = pytest.importorskip("scipy.special")
     shapes = np.random.default_rng(0).uniform(1, 300, (2, 100_000))
     found = special.betaincinv(*shapes, np.array(TAILS)[:, None])

@@ -6,7 +6,6 @@ programs write them, build by build, and in random order. Candidates replay the 
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +13,9 @@ import numpy as np
 import polars as pl
 import pytest
 
+from benchmarks.workloads import FULL
 from fastgate.gates.safety import safety_gate
 
-FULL = os.environ.get("FASTGATE_BENCH") == "full"
 BUILDS, SUITES, CASES = (10_001 if FULL else 1_001), 5, 500
 TIMES: dict[str, int] = {"rounds": 5, "warmup_rounds": 2}
 ORDERS = ("ordered", "shuffled")

@@ -1,11 +1,10 @@
 """The stability gate on a whole file of probes, beside the time Polars takes to read it.
 
-`FASTGATE_BENCHMARK_SCALE` multiplies the million probes (10 for ten million).
+Ten million probes with FASTGATE_BENCH=full, else one.
 """
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from benchmarks.workloads import FULL
 from fastgate.gates.stability.gate import stability_gate
 
 BUILDS, KINDS, VARIANTS = (
@@ -20,7 +20,7 @@ BUILDS, KINDS, VARIANTS = (
     ("paraphrase", "template", "model_version", "order_swap", "adversarial_framing"),
     4,
 )
-PAIRS = 2_500 * int(os.environ.get("FASTGATE_BENCHMARK_SCALE", "1"))
+PAIRS = 25_000 if FULL else 2_500
 PROBES = BUILDS * PAIRS * len(KINDS) * VARIANTS
 POLICY = {"gate": "stability", "name": "benchmark", "letters": "raw"}
 GROUP = f"Parquet of {PROBES:,} probes to verdicts"
@@ -69,20 +69,22 @@ def test_fastgate(benchmark: Any, path: Path, probes: pl.DataFrame) -> None:
     joined = found.join(expected, on=["build", "kind"])
     assert joined.height == BUILDS * len(KINDS)
     assert joined["agree"].to_list() == joined["agree_right"].to_list()
-    benchmark.pedantic(stability_gate, (path, POLICY), rounds=5, warmup_rounds=1)
+    benchmark.pedantic(stability_gate, (path, POLICY), rounds=7, warmup_rounds=1)
 
 
 def test_polars_reading_the_file_alone(benchmark: Any, path: Path) -> None:
+    benchmark.extra_info["side"] = "Polars reading the file alone"
     benchmark.group = f"{GROUP}, rows {path.stem}"
-    benchmark.pedantic(pl.read_parquet, (path,), rounds=5, warmup_rounds=1)
+    benchmark.pedantic(pl.read_parquet, (path,), rounds=7, warmup_rounds=1)
 
 
-def test_polars_counting_alone(benchmark: Any, path: Path) -> None:
+def test_polars_counting_the_agreeing_probes(benchmark: Any, path: Path) -> None:
     """Reading and counting: no order of alternatives, duplicates, flips or verdicts."""
     benchmark.group = f"{GROUP}, rows {path.stem}"
+    benchmark.extra_info["side"] = "Polars counting the agreeing probes"
 
     def agreement() -> pl.DataFrame:
         agrees = (pl.col("primary_choice") == pl.col("probe_choice")).sum()
         return pl.read_parquet(path).group_by("build", "kind").agg(agrees, pl.len())
 
-    benchmark.pedantic(agreement, rounds=5, warmup_rounds=1)
+    benchmark.pedantic(agreement, rounds=7, warmup_rounds=1)

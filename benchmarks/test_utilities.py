@@ -63,8 +63,8 @@ def test_fastgate(benchmark: Any, preferences: tuple[Array, Array, Array]) -> No
 
 
 @pytest.mark.benchmark(group=GROUP)
-def test_fastgate_rows_of_one_fit(benchmark: Any, preferences: tuple[Array, Array, Array]) -> None:
-    benchmark.extra_info["cells"] = 1
+def test_one_fit_a_call(benchmark: Any, preferences: tuple[Array, Array, Array]) -> None:
+    benchmark.extra_info |= {"cells": 1, "side": "fastgate, one fit a call"}
     benchmark(fit, preferences, 1)
 
 
@@ -76,7 +76,7 @@ def test_choix_opt_pairwise(benchmark: Any, preferences: tuple[Array, Array, Arr
     expected = fit(preferences, 10).utilities.reshape(10, -1)
     found = np.array([choix.opt_pairwise(ALTERNATIVES, rows, alpha=alpha) for rows in data])
     assert np.allclose(found - found.mean(axis=1, keepdims=True), expected, rtol=0, atol=1e-4)
-    benchmark.extra_info["cells"] = 10
+    benchmark.extra_info |= {"cells": 10, "side": "choix opt_pairwise"}
     benchmark(lambda: [choix.opt_pairwise(ALTERNATIVES, rows, alpha=alpha) for rows in data])
 
 
@@ -91,7 +91,7 @@ def test_choix_ilsr_pairwise(benchmark: Any, preferences: tuple[Array, Array, Ar
     found = np.array([choix.ilsr_pairwise(ALTERNATIVES, rows) for rows in data])
     expected = wide.utilities.reshape(100, -1)[chosen]
     assert np.allclose(found - found.mean(axis=1, keepdims=True), expected, rtol=0, atol=1e-4)
-    benchmark.extra_info["cells"] = len(data)
+    benchmark.extra_info |= {"cells": len(data), "side": "choix ilsr_pairwise"}
     benchmark(lambda: [choix.ilsr_pairwise(ALTERNATIVES, rows) for rows in data])
 
 

@@ -16,8 +16,6 @@ from fastgate.progress import Listener, Step, unheard
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-    from fastgate.jit import Compiling
-
 __all__ = ["MODES", "Log", "Pace", "Stages", "watched", "working"]
 
 MODES: Final = ("auto", "json", "none")
@@ -234,18 +232,18 @@ def _watch(stream: IO[str], stages: Stages, log: Log | None, ended: threading.Ev
     if ended.wait(PATIENCE):
         return
     if log is not None:
-        _announce(ended, lambda now: log.tell("compiling"))
+        _announce(ended, lambda news: log.tell("compiling"))
     elif stream.isatty():
         _draw(stages, ended)
     else:
-        _announce(ended, lambda now: _print(_text(now), stream))
+        _announce(ended, lambda news: _print(news, stream))
 
 
-def _announce(ended: threading.Event, tell: Callable[[Compiling], None]) -> None:
+def _announce(ended: threading.Event, tell: Callable[[str], None]) -> None:
     while not ended.wait(_BETWEEN_FRAMES):
-        now = _long_compiling()
-        if now is not None:
-            tell(now)
+        news = _compiling()
+        if news is not None:
+            tell(news)
             return
 
 
@@ -265,9 +263,9 @@ def _draw(stages: Stages, ended: threading.Event) -> None:
     )
     with progress:
         while True:
-            now = None if told else _long_compiling()
-            if now is not None:
-                progress.console.print(_text(now))
+            news = None if told else _compiling()
+            if news is not None:
+                progress.console.print(news)
                 told = True
             _show(stages, progress, shown)
             progress.refresh()
@@ -309,15 +307,13 @@ def _duration(seconds: float) -> str:
     return f"{minutes} min {rest} s" if minutes else f"{rest} s"
 
 
-def _text(now: Compiling) -> str:
-    return _KEPT if now.kept else _NOT_KEPT
-
-
-def _long_compiling() -> Compiling | None:
-    """What is compiled, where that has taken a while; numba is not loaded to find out."""
+def _compiling() -> str | None:
+    """What to say of compiling that goes on and has taken a while; numba is not loaded to find out."""
     compiling = getattr(sys.modules.get("fastgate.jit"), "compiling", None)
-    now: Compiling | None = None if compiling is None else compiling()
-    return now if now is not None and time.monotonic() - now.since >= COMPILING else None
+    now = None if compiling is None else compiling()
+    if now is None or time.monotonic() - now.since < COMPILING:
+        return None
+    return _KEPT if now.kept else _NOT_KEPT
 
 
 def _print(text: str, stream: IO[str]) -> None:
