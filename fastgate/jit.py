@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import update_wrapper
 from typing import Any, Final, NamedTuple, TypeVar, cast
 
@@ -23,6 +24,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 # NaN and infinity must survive: no `nnan`, no `ninf`. The others let LLVM use SIMD in sums, which takes a
 # core from 4 to 27 GB/s; the order of additions they allow is fixed at compile time, so results repeat.
 _REASSOCIATE: Final = {"reassoc", "nsz", "arcp", "contract"}
+
+# More than any kernel has.
+_MOST_HELPERS: Final = 200
 
 
 class Compiled:
@@ -78,8 +82,15 @@ class Compiled:
             # numba finds no folder it may write its cache to; compiling anew in each process still works.
             if "locator" not in str(error):
                 raise
+        except OSError:
+            pass  # the disk is full, or the folder has gone meanwhile
         _compilations.kept = False
-        return numba.njit(*arguments, **{**self._options, "cache": False})(self.py_func)
+        uncached = numba.njit(*arguments, **{**self._options, "cache": False})
+        for _ in range(_MOST_HELPERS):
+            # A helper that cannot be kept is compiled nevertheless, so that the next attempt comes further.
+            with suppress(OSError):
+                return uncached(self.py_func)
+        return uncached(self.py_func)
 
 
 @typeof_impl.register(Compiled)  # type: ignore[untyped-decorator]

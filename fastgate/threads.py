@@ -1,4 +1,4 @@
-"""Splits a range of cells over a thread pool: the only parallelism of fastgate.
+"""Splits a range of cells over a thread pool, and works ahead: the only parallelism of fastgate.
 
 Kernels release the GIL and each cell is computed by one thread in a fixed order, so results have the same
 bits on any number of threads. The pool survives a fork (each process makes its own) and concurrent callers.
@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from fastgate.errors import ArgumentError
 
-__all__ = ["run", "thread_count"]
+__all__ = ["ahead", "run", "thread_count"]
+
+T = TypeVar("T")
 
 # Work (in units of about a nanosecond) below which handing over to another thread costs more than it saves:
 # a submit and a wake-up take about 50 µs.
@@ -98,3 +100,38 @@ def run(
     futures = [pool.submit(kernel, start, stop, *arguments) for start, stop in pairwise(bounds)]
     for future in futures:
         future.result()
+
+
+def ahead(items: Iterator[T]) -> Iterator[T]:
+    """The items, each made in a thread of its own while the one before it is worked on.
+
+    Parameters
+    ----------
+    items : iterator
+        Used by no one else. One item lies ready at most; on one thread (see `thread_count`) none.
+
+    Raises
+    ------
+    BaseException
+        Whatever `items` raises, where its item would come.
+
+    Examples
+    --------
+    >>> list(ahead(iter(range(4))))
+    [0, 1, 2, 3]
+    """
+    if thread_count() == 1:
+        yield from items
+        return
+    end: Any = object()
+    with ThreadPoolExecutor(1, thread_name_prefix="fastgate-ahead") as worker:
+        coming = worker.submit(next, items, end)
+        try:
+            while (item := coming.result()) is not end:
+                coming = worker.submit(next, items, end)
+                yield item
+        finally:
+            # Whoever stops listening: the item that is being made is finished, and then the source is closed.
+            coming.exception()
+            if hasattr(items, "close"):
+                items.close()

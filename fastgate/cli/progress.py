@@ -25,6 +25,8 @@ PATIENCE: Final = 1.0
 COMPILING: Final = 2.0
 _BETWEEN_LINES: Final = 1.0
 _BETWEEN_FRAMES: Final = 0.2
+# Columns from which a bar has room beside the figures.
+_WIDE: Final = 76
 # Seconds over which a rate is averaged: what happened longer ago counts 1/e and less.
 _MEMORY: Final = 15.0
 _KEPT: Final = (
@@ -250,14 +252,16 @@ def _announce(ended: threading.Event, tell: Callable[[str], None]) -> None:
 def _draw(stages: Stages, ended: threading.Event) -> None:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn
+    from rich.table import Column
 
     shown: dict[str, TaskID] = {}
     told = False
+    console = Console(stderr=True, markup=False, highlight=False, emoji=False)
     progress = Progress(
-        TextColumn("{task.description}", markup=False),
-        BarColumn(bar_width=20),
-        TextColumn("{task.fields[figures]}", markup=False),
-        console=Console(stderr=True, markup=False, highlight=False, emoji=False),
+        TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True)),
+        *([BarColumn(bar_width=20)] if console.width >= _WIDE else []),
+        TextColumn("{task.fields[figures]}", markup=False, table_column=Column()),
+        console=console,
         auto_refresh=False,
         transient=True,
     )

@@ -44,7 +44,8 @@ class _Made(NamedTuple):
     """What one process found or compiled of some modules."""
 
     kernels: int
-    folder: str
+    folder: str | None
+    """None where a kernel could not be kept."""
     fresh: list[str]
 
 
@@ -65,7 +66,8 @@ def warm(modules: Sequence[str] | None = None, listener: Listener = unheard) -> 
     Raises
     ------
     DataError
-        When numba finds no folder that it may write to, or not the one that NUMBA_CACHE_DIR names.
+        When numba finds no folder that it may write to, or not the one that NUMBA_CACHE_DIR names, or there is no
+        room left.
     """
     from concurrent.futures import ProcessPoolExecutor, as_completed
     from multiprocessing import get_context
@@ -95,8 +97,18 @@ def warm(modules: Sequence[str] | None = None, listener: Listener = unheard) -> 
     ):
         for future in as_completed([processes.submit(_compile, family) for family in families]):
             made = future.result()
-            for name in made.fresh:
-                _keep(name, Path(made.folder), folder)
+            try:
+                if made.folder is None:
+                    raise OSError("numba could not write a kernel")
+                for name in made.fresh:
+                    _keep(name, Path(made.folder), folder)
+            except OSError as error:
+                raise DataError(
+                    "the kernels cannot be kept",
+                    received=error.strerror or str(error),
+                    where=str(folder),
+                    hint="they take some 15 MB, and as much again in the folder for temporary files meanwhile",
+                ) from None
             compiled += len(made.fresh)
             done += made.kernels
             listener(Step("compiling", done, total, "kernels"))
@@ -138,14 +150,15 @@ def _family(module: str) -> str:
 def _compile(modules: Sequence[str]) -> _Made:
     from fastgate.kernels import catalogue
 
-    number, folder, fresh = 0, "", []
+    number, folders, fresh = 0, set[str | None](), []
     for module in modules:
         for name, kernel in catalogue.kernels(module).items():
             statistics = kernel.dispatcher().stats
-            number, folder = number + 1, statistics.cache_path
+            number += 1
+            folders.add(statistics.cache_path)
             if statistics.cache_misses:
                 fresh.append(f"{module.rpartition('.')[2]}.{name}")
-    return _Made(number, folder, fresh)
+    return _Made(number, None if None in folders else folders.pop(), fresh)
 
 
 def _keep(name: str, mine: Path, folder: Path) -> None:

@@ -11,6 +11,7 @@ import polars as pl
 
 from fastgate import threads
 from fastgate.frames.codes import Coded, Grouped, Pieces, code_names, for_each, group, pieces_of, place_rows
+from fastgate.frames.samples import CaseLists
 from fastgate.frames.stretches import Stretches, find_stretches, model_rows
 
 __all__ = ["Placed", "cells_of", "place_measurements"]
@@ -28,8 +29,8 @@ class Placed(NamedTuple):
     """The cells' keys. Of its rows nothing but the cells is of use."""
     offsets: Integers
     """Where each cell begins, and the last one ends."""
-    entries: Integers
-    """The case of each value and, where there are trials, ``case * n_trials + trial``; sorted within each cell."""
+    lists: CaseLists
+    """The cases of each cell or, where there are trials, ``case * n_trials + trial``; sorted."""
     measured: Floats
     """The values, a row for each column of them; NaN where there is none."""
     case_names: pl.Series
@@ -63,27 +64,23 @@ def place_measurements(
     Rows of a cell that stand together, in the order of cases that other cells have too, take 3 ns of processor time
     each; others 11 to 25.
     """
-    from fastgate.kernels import grouping
-
     pieces = pieces_of([*columns.values(), *numbers])
     stretches = find_stretches(columns, keys, pieces)
-    placed = (
-        _anyhow(columns, keys, numbers, pieces)
-        if stretches is None
-        else _as_they_stand(columns, keys, numbers, pieces, stretches)
-    )
-    offsets = placed.offsets
-    threads.run(grouping.sort_cells, offsets.size - 1, offsets, placed.entries, placed.measured, work=offsets)
-    return placed
+    if stretches is not None:
+        return _as_they_stand(columns, keys, numbers, pieces, stretches)
+    return _anyhow(columns, keys, numbers, pieces)
 
 
 def _anyhow(
     columns: dict[str, pl.Series], keys: Sequence[str], numbers: Sequence[pl.Series], pieces: Pieces
 ) -> Placed:
+    from fastgate.kernels import grouping
+
     groups = cells_of(columns, keys, pieces)
     ordering, case_names, n_trials = _code_cases(columns, pieces)
     offsets, entries, measured = place_rows(groups.coded, ordering, numbers, pieces)
-    return Placed(groups, offsets, entries, measured, case_names, n_trials)
+    threads.run(grouping.sort_cells, offsets.size - 1, offsets, entries, measured, work=offsets)
+    return Placed(groups, offsets, CaseLists.of_each(offsets, entries), measured, case_names, n_trials)
 
 
 def _code_cases(columns: dict[str, pl.Series], pieces: Pieces) -> tuple[list[Coded], pl.Series, int]:
@@ -112,23 +109,65 @@ def _as_they_stand(
     offsets = np.zeros(len(groups) + 1, np.int64)
     np.cumsum(np.bincount(cells, sizes, len(groups)).astype(np.int64), out=offsets[1:])
     places = _places(cells, sizes, offsets)
-    list_entries, orders, list_offsets, case_names, n_trials = _listed(columns, stretches)
+    codes, orders, list_offsets, case_names, n_trials = _listed(columns, stretches)
+    # Cells in several stretches (pieces cut them, so that there are always a few), and those with a case that stands
+    # twice, have lists of their own, to be sorted with their values.
+    repeated = _repeated(codes, list_offsets)
+    odd = np.bincount(cells, minlength=len(groups)) > 1
+    odd[cells[repeated[stretches.lists]]] = True
+    lists = np.empty(len(groups), np.int64)
+    lists[cells] = stretches.lists
+    lists[odd] = np.arange(np.count_nonzero(odd)) + list_offsets.size - 1
+    ends = list_offsets[-1] + np.cumsum(np.diff(offsets)[odd])
+    own = np.empty(int(np.diff(offsets)[odd].sum()), np.int64)
+    every = CaseLists(lists, np.append(list_offsets, ends), np.append(codes, own))
+    mine = np.flatnonzero(odd[cells])
+    copy_lists(
+        every.starts[cells[mine]] + places[mine] - offsets[cells[mine]],
+        stretches.lists[mine],
+        list_offsets,
+        codes,
+        every.codes,
+    )
 
-    entries = np.empty(offsets[-1], np.int64)
     measured = np.empty((len(numbers), offsets[-1]), np.float64)
 
     def copy(number: int) -> None:
         start, stop = pieces[number]
-        mine = slice(stretches.cuts[number], stretches.cuts[number + 1])
-        here, lists = places[mine], stretches.lists[mine]
-        copy_lists(here, lists, list_offsets, list_entries, entries)
-        rows = starts[mine] - start
+        here = slice(stretches.cuts[number], stretches.cuts[number + 1])
+        rows = starts[here] - start
         for column, target in zip(numbers, measured, strict=True):
             values = np.ascontiguousarray(column.slice(start, stop - start).to_numpy(), np.float64)
-            copy_values(rows, here, lists, list_offsets, orders, values, target)
+            copy_values(rows, places[here], stretches.lists[here], list_offsets, orders, values, target)
 
     for_each(copy, len(pieces), 2 * pieces[-1][1])
-    return Placed(groups, offsets, entries, measured, case_names, n_trials)
+    _sort(np.flatnonzero(odd), offsets, every, measured)
+    return Placed(groups, offsets, every, measured, case_names, n_trials)
+
+
+def _repeated(codes: Integers, offsets: Integers) -> npt.NDArray[np.bool_]:
+    """Whether each (sorted) list has an entry twice."""
+    from fastgate.kernels import grouping
+
+    repeats = np.empty(offsets.size - 1, np.int64)
+    grouping.count_repeats(0, repeats.size, offsets, codes, repeats)
+    return repeats > 0
+
+
+def _sort(cells: Integers, offsets: Integers, lists: CaseLists, measured: Floats) -> None:
+    """Sort some cells, whose lists stand one behind the other, by their entries."""
+    from fastgate.kernels import grouping
+
+    if not cells.size:
+        return
+    sizes = np.diff(offsets)[cells]
+    begins = np.cumsum(sizes) - sizes
+    rows = np.arange(sizes.sum()) + np.repeat(offsets[cells] - begins, sizes)
+    first = lists.offsets[lists.lists[cells[0]]]
+    values = np.ascontiguousarray(measured[:, rows])
+    bounds = np.append(begins, sizes.sum())
+    threads.run(grouping.sort_cells, cells.size, bounds, lists.codes[first:], values, work=bounds)
+    measured[:, rows] = values
 
 
 def _places(cells: Integers, sizes: Integers, offsets: Integers) -> Integers:

@@ -15,7 +15,7 @@ from fastgate.errors import ArgumentError, DataError
 from fastgate.frames.codes import Grouped, code_names, pieces_of
 from fastgate.frames.columns import key_column, list_column, number_column
 from fastgate.frames.measured_rows import cells_of, place_measurements
-from fastgate.frames.samples import Samples, text_hashes
+from fastgate.frames.samples import CaseLists, Samples, text_hashes
 
 __all__ = ["TRIAL_RULES", "check_trials", "from_lists", "from_rows", "index_of"]
 
@@ -69,17 +69,13 @@ def from_rows(
     numbers = [number_column(frame[name], name, where, textual=textual) for name in values]
     named = [name for name in (*keys, "case", "trial") if name in frame.columns]
     columns = {name: key_column(frame[name], name, where) for name in named}
-    groups, offsets, entries, measured, case_names, n_trials = place_measurements(columns, keys, numbers)
+    groups, offsets, lists, measured, case_names, n_trials = place_measurements(columns, keys, numbers)
     if "trial" in columns:
-        offsets, entries, measured = _average(offsets, entries, measured, n_trials, TRIAL_RULES[trials])
-    return _samples(
-        index_of(groups),
-        tuple(Cells(column, offsets) for column in measured),
-        entries,
-        case_names,
-        _repeats(offsets, entries),
-        frame.height,
-    )
+        entries, rule = lists.expanded(offsets), TRIAL_RULES[trials]
+        offsets, entries, measured = _average(offsets, entries, measured, n_trials, rule)
+        lists = CaseLists.of_each(offsets, entries)
+    parts = tuple(Cells(column, offsets) for column in measured)
+    return _samples(index_of(groups), parts, lists, case_names, _repeats(lists), frame.height)
 
 
 def _few_chunks(frame: pl.DataFrame) -> pl.DataFrame:
@@ -115,18 +111,19 @@ def _average(
     return kept, new_entries, new_measured
 
 
-def _repeats(offsets: Integers, entries: Integers) -> Integers:
+def _repeats(lists: CaseLists) -> Integers:
+    """How many entries of each cell repeat a case."""
     from fastgate.kernels import grouping
 
-    repeats = np.empty(offsets.size - 1, np.int64)
-    threads.run(grouping.count_repeats, repeats.size, offsets, entries, repeats, work=offsets)
-    return repeats
+    repeats = np.empty(lists.offsets.size - 1, np.int64)
+    threads.run(grouping.count_repeats, repeats.size, lists.offsets, lists.codes, repeats, work=lists.offsets)
+    return repeats[lists.lists]
 
 
 def _samples(
     index: pl.DataFrame,
     parts: tuple[Cells, ...],
-    cases: Integers | None,
+    cases: CaseLists | None,
     case_names: pl.Series,
     duplicates: Integers,
     n_rows: int,
@@ -135,10 +132,10 @@ def _samples(
 
     fingerprints = pl.Series([None] * index.height, dtype=pl.UInt64)
     if cases is not None:
-        sums = np.empty(index.height, np.uint64)
-        offsets = parts[0].offsets
-        threads.run(sum_hashes, sums.size, offsets, cases, text_hashes(case_names), sums, work=offsets)
-        fingerprints = pl.Series(sums)
+        lists, offsets, codes = cases
+        sums = np.empty(offsets.size - 1, np.uint64)
+        threads.run(sum_hashes, sums.size, offsets, codes, text_hashes(case_names), sums, work=offsets)
+        fingerprints = pl.Series(sums[lists])
     index = index.with_columns(
         n_duplicates=pl.Series(duplicates.astype(np.uint32)), case_fingerprint=fingerprints
     )
@@ -185,12 +182,14 @@ def from_lists(frame: pl.DataFrame, keys: Sequence[str], values: Sequence[str], 
         )
         for chunks, size in zip(lists, sizes, strict=True)
     )
+    case_lists = None
     if cases is not None:
         parts, cases = _sorted(parts, cases)
-        duplicates = _repeats(parts[0].offsets, cases)
+        case_lists = CaseLists.of_each(parts[0].offsets, cases)
+        duplicates = _repeats(case_lists)
     else:
         parts, duplicates = _merged(parts, sizes, rows)
-    return _samples(index_of(groups), parts, cases, case_names, duplicates, frame.height)
+    return _samples(index_of(groups), parts, case_lists, case_names, duplicates, frame.height)
 
 
 def _chunks(column: pl.Series, name: str, where: str) -> list[Cells]:

@@ -8,6 +8,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 import polars as pl
 
+from fastgate import threads
 from fastgate.errors import ArgumentError
 from fastgate.frames.intake import samples_of
 from fastgate.frames.merging import merged_samples
@@ -84,20 +85,23 @@ class Portions:
         return self._opened.samples([self._opened.rows_of(found)])
 
     def read(self, names: Sequence[str] = (), listener: Listener = unheard) -> Iterator[Portion]:
-        """All measurements, portion by portion, each build in one of them.
+        """All measurements, portion by portion, each build in one of them; the next is read while one is in use.
 
         Parameters
         ----------
         names : sequence of str, optional
             The baselines, which every portion has besides its builds; of pairs none.
         listener : callable, optional
-            Told of the rows read.
+            Told of the rows read, in another thread.
 
         Raises
         ------
         DataError
             As `read_samples`; also when the table changes while it is read.
         """
+        return threads.ahead(self._read(names, listener))
+
+    def _read(self, names: Sequence[str], listener: Listener) -> Iterator[Portion]:
         if self.whole is not None and self.content is not None:
             builds = [name for name in self.builds if name not in set(names)]
             listener(Step("reading", self.n_rows, self.n_rows, "rows"))

@@ -19,6 +19,7 @@ from fastgate.kernels.records import MomentArrays
 
 __all__ = [
     "CaseFaults",
+    "CaseLists",
     "CellMoments",
     "Content",
     "Samples",
@@ -56,6 +57,44 @@ class CellMoments(NamedTuple):
     constant: npt.NDArray[np.bool_]
 
 
+class CaseLists(NamedTuple):
+    """The cases of cells, of which many have the same ones.
+
+    Attributes
+    ----------
+    lists : ndarray of int64, shape (n_cells,)
+        The list of each cell.
+    offsets : ndarray of int64, shape (n_lists + 1,)
+        Where each list begins, and the last one ends.
+    codes : ndarray of int64
+        The cases of each list, positions among their names.
+    """
+
+    lists: Integers
+    offsets: Integers
+    codes: Integers
+
+    @classmethod
+    def of_each(cls, offsets: Integers, codes: Integers) -> CaseLists:
+        """A list of its own for each cell."""
+        return cls(np.arange(offsets.size - 1), offsets, codes)
+
+    @property
+    def starts(self) -> Integers:
+        """Where the cases of each cell begin among `codes`."""
+        return self.offsets[:-1][self.lists]
+
+    def expanded(self, cell_offsets: Integers) -> Integers:
+        """The case of each value of cells that begin at `cell_offsets`."""
+        from fastgate.kernels.runs import copy_lists
+
+        if self.offsets is cell_offsets:
+            return self.codes
+        cases = np.empty(cell_offsets[-1], np.int64)
+        copy_lists(cell_offsets[:-1], self.lists, self.offsets, self.codes, cases)
+        return cases
+
+
 @dataclass(frozen=True, eq=False)
 class Samples:
     """Cells with their keys.
@@ -75,9 +114,9 @@ class Samples:
         The values; NaN is a missing value. Runs: one, parallel to `index`. Pairs: two, the candidates' and the
         baselines', each parallel to `index`; cells are numbered through both, so that ``baseline_cell`` begins at
         the number of rows. Empty when only moments are known.
-    cases : ndarray of int64 or None
-        Parallel to the values of each part: the case's position in `case_names`. Strictly increasing within a
-        cell except where a case is repeated. None when cases have no ids.
+    case_lists : CaseLists or None
+        The cases of each cell, parallel to its values in each part. Strictly increasing within a cell except where
+        a case is repeated. None when cases have no ids.
     case_names : polars.Series of String
         The ids of the cases, sorted.
     moments : CellMoments or None
@@ -91,7 +130,7 @@ class Samples:
     shape: Literal["runs", "pairs"]
     index: pl.DataFrame
     parts: tuple[Cells, ...]
-    cases: Integers | None
+    case_lists: CaseLists | None
     case_names: pl.Series
     moments: CellMoments | None
     n_rows: int
@@ -112,17 +151,22 @@ class Samples:
         offsets = np.concatenate([[0], np.cumsum(lengths)])
         return Cells(np.concatenate([first.values, second.values]), offsets)
 
+    @cached_property
+    def cases(self) -> Integers | None:
+        """The case of each value of each part, a position in `case_names`; None when cases have no ids."""
+        return None if self.case_lists is None else self.case_lists.expanded(self.parts[0].offsets)
+
     def cell_cases(self, cell: int) -> Integers:
         """The case codes of one cell, parallel to its values; none where cases have no ids."""
         if not 0 <= cell < self.n_cells:
             raise ArgumentError(
                 "there is no such cell", expected=f"0 to {self.n_cells - 1}", received=str(cell)
             )
-        if self.cases is None:
+        if self.case_lists is None:
             return np.empty(0, np.int64)
-        offsets = self.parts[cell // self.index.height].offsets
-        row = cell % self.index.height
-        return self.cases[offsets[row] : offsets[row + 1]]
+        lists, offsets, codes = self.case_lists
+        number = lists[cell % self.index.height]
+        return codes[offsets[number] : offsets[number + 1]]
 
     @property
     def fingerprint(self) -> str:
@@ -151,10 +195,13 @@ def cell_digests(samples: Samples, part: Cells) -> npt.NDArray[np.uint64]:
     """A hash of each cell's values with their cases; of two parts of a cell's cases, they add up to the cell's."""
     from fastgate.kernels.fingerprint import digest_cells
 
-    hashes = np.zeros(0, np.uint64) if samples.cases is None else text_hashes(samples.case_names)
-    cases = np.empty(0, np.int64) if samples.cases is None else samples.cases
+    known = samples.case_lists
+    starts, codes, hashes = np.empty(0, np.int64), np.empty(0, np.int64), np.zeros(0, np.uint64)
+    if known is not None:
+        starts, codes, hashes = known.starts, known.codes, text_hashes(samples.case_names)
     digests = np.empty(len(part), np.uint64)
-    threads.run(digest_cells, len(part), part.offsets, part.values, cases, hashes, digests, work=part.offsets)
+    arguments = (part.offsets, part.values, starts, codes, hashes, digests)
+    threads.run(digest_cells, len(part), *arguments, work=part.offsets)
     return digests
 
 

@@ -116,9 +116,9 @@ def mix(word: Any) -> Any:
     return word ^ (word >> np.uint64(31))
 
 
-@kernel(types.void(types.int64, types.int64, I, F, I, U, OU))
+@kernel(types.void(types.int64, types.int64, I, F, I, I, U, OU))
 def digest_cells(
-    start: int, stop: int, offsets: Any, values: Any, codes: Any, hashes: Any, digests: Any
+    start: int, stop: int, offsets: Any, values: Any, starts: Any, codes: Any, hashes: Any, digests: Any
 ) -> None:
     """A hash of each cell's values with their cases (or, without cases, with their positions).
 
@@ -126,8 +126,9 @@ def digest_cells(
     ----------
     offsets, values
         The cells; all NaN count as the same.
-    codes : int64, shape (n_values,) or (0,)
-        The case of each value; empty when the cases have no ids.
+    starts : int64, shape (n_cells,) or (0,)
+        Where each cell's cases begin among `codes`; empty when the cases have no ids.
+    codes : int64
     hashes : uint64, shape (n_cases,)
     digests : uint64, shape (n_cells,), written
         Σ mix(mix(value) + hash of its case or position), modulo 2⁶⁴.
@@ -135,8 +136,8 @@ def digest_cells(
     for cell in range(start, stop):
         bits = values[offsets[cell] : offsets[cell + 1]].view(np.int64)
         total = np.uint64(bits.size)
-        if codes.size:
-            part = codes[offsets[cell] : offsets[cell + 1]]
+        if starts.size:
+            part = codes[starts[cell] : starts[cell] + bits.size]
             for i in range(bits.size):
                 word = _NAN if (bits[i] & _POSITIVE) > _INFINITY else bits[i]
                 total += mix(mix(np.uint64(word)) + hashes[part[i]])

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from numba import types
 from numba.extending import intrinsic, overload
 
-from fastgate.jit import device, inlined
+from fastgate.jit import device, inlined, kernel
 
 __all__ = [
     "erfcx",
@@ -329,7 +329,7 @@ def normal_isf_small(q: float) -> float:
     return x + u * (1.0 + u * (0.5 * x + u * (x * x / 3.0 + 1.0 / 6.0)))
 
 
-@device
+@kernel(types.float64(types.float64))  # not a mere helper: the bootstrap calls it from Python
 def normal_isf(q: float) -> float:
     """The x with P(Z > x) = q; ∓∞ at 1 and 0, NaN outside."""
     if not (q >= 0.0 and q <= 1.0):

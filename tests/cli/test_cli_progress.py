@@ -316,10 +316,10 @@ def test_no_thread_outlives_the_work(impatient):
 # A real terminal
 
 
-def shown(code):
-    """All that a terminal of 80 columns gets from a script."""
+def shown(code, columns=80):
+    """All that a terminal gets from a script."""
     master, slave = pty.openpty()
-    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "80"}
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": str(columns)}
     process = subprocess.Popen([sys.executable, "-c", code], stdout=slave, stderr=slave, env=environment)
     os.close(slave)
     parts = []
@@ -355,6 +355,19 @@ def test_a_terminal_shows_long_work_and_is_clean_afterwards():
     assert "3 files" in text
     assert "━" in text
     assert text.rstrip().endswith(("\x1b[2K", "\x1b[?25h")), "the lines are gone and the cursor is back"
+
+
+def test_a_narrow_terminal_shows_the_figures_and_no_bar():
+    text = shown(
+        HEAD + "with progress.watched() as listener:\n"
+        "    listener(Step('judging', 0, 1000, 'candidates'))\n"
+        "    time.sleep(0.5)\n"
+        "    listener(Step('judging', 500, 1000, 'candidates'))\n"
+        "    time.sleep(1.0)\n",
+        columns=70,
+    )
+    assert "judging 500 of 1,000 candidates, " in text
+    assert "━" not in text
 
 
 def test_a_terminal_shows_nothing_of_short_work():
@@ -393,13 +406,17 @@ def test_a_gate_logs_its_stages(quiet, work, command):
     assert plain.out.splitlines()[:3] == run.out.splitlines()[:3]
 
 
-def test_the_other_gates_log_that_they_judge(data, command):
-    for arguments in (
-        ("safety", data / "safety_example.csv", "--manifest", data / "safety_example_manifests.toml")
-        + ("--policy", "litmus", "--baseline", "baseline"),
-        ("stability", data / "pref_llmbar.parquet", "--preferences", data / "pairwise_llmbar.parquet")
-        + ("--policy", data / "llmbar_policy.toml"),
-    ):
+def test_the_other_gates_log_that_they_judge(data, command, monkeypatch):
+    safety = ("safety_example.csv", "--manifest", "safety_example_manifests.toml", "--policy", "litmus")
+    stability = (
+        "pref_llmbar.parquet",
+        "--preferences",
+        "pairwise_llmbar.parquet",
+        "--policy",
+        "llmbar_policy.toml",
+    )
+    monkeypatch.chdir(data)
+    for arguments in (("safety", *safety, "--baseline", "baseline"), ("stability", *stability)):
         run = command(*arguments, "--progress", "json", "-q")
         first, *_, last, ended = lines(run.err)
         assert (first["stage"], first["done"], first["total"]) == ("judging", 0, None)

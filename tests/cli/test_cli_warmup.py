@@ -100,14 +100,16 @@ for line in (
     f" --policy {data}/safety_policy.toml --baseline llama-2-7b-chat-hf",
     f"stability {data}/pref_llmbar.parquet --preferences {data}/pairwise_llmbar.parquet"
     f" --policy {data}/llmbar_policy.toml",
+    f"plan {data}/automl_1h.parquet --policy {data}/automl_policy.toml --effect 0.02",
+    f"calibrate {data}/automl_1h.parquet --policy {data}/automl_policy.toml --draws 100",
     f"interval {data}/automl_1h.parquet",
     f"interval {wide} --statistic p95 --method percentile",
     f"interval {wide} --engine resample --n-resamples 199 --baseline a",
-    f"interval {wide} --statistic std --method studentised --n-resamples 199 --baseline a --paired",
+    f"interval {wide} --method studentised --n-resamples 199 --baseline a --paired",
 ):
     with contextlib.redirect_stdout(io.StringIO()):
         try:
-            main([*line.split(), "--progress", "none"])
+            main(line.split())
         except SystemExit as ended:
             assert ended.code in (0, 1, 3, 4), (line, ended.code)
 """
@@ -176,6 +178,26 @@ def test_where_nothing_can_be_kept_it_says_so(tmp_path):
     assert "nothing can be kept" in done.stderr
     assert "NUMBA_CACHE_DIR" in done.stderr
     assert str(tmp_path / "cache") in done.stderr
+
+
+NO_ROOM = """
+import resource, signal
+from fastgate import DataError
+from fastgate.cli.warmup import warm
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (256, 256))
+try:
+    warm(["fastgate.kernels.adjust"])
+except DataError as error:
+    print(error.problem, "in", error.where)
+"""
+
+
+def test_a_full_disk_is_told(tmp_path):
+    pytest.importorskip("resource")
+    done = run("-c", NO_ROOM, NUMBA_CACHE_DIR=str(tmp_path / "cache"))
+    assert done.stdout.startswith(f"the kernels cannot be kept in {tmp_path}"), done.stderr
+    assert list(tmp_path.rglob("*.nbi")) == []
 
 
 @pytest.mark.parametrize(

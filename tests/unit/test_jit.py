@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import threading
@@ -103,6 +104,7 @@ def no_folder(monkeypatch):
         return whole(*arguments, **options)
 
     monkeypatch.setattr(numba, "njit", njit)
+    monkeypatch.setattr(jit._compilations, "kept", True)  # set back afterwards
 
 
 def test_without_a_folder_for_the_cache_kernels_work_all_the_same(monkeypatch):
@@ -110,6 +112,37 @@ def test_without_a_folder_for_the_cache_kernels_work_all_the_same(monkeypatch):
     kernel = jit.kernel(types.float64(F))(lambda values: values.max())
     assert kernel.cache_folder() is None
     assert kernel(readonly([1.0, 4.0, 2.0])) == 4.0
+
+
+FULL = """
+import numpy as np
+from numba import types
+from fastgate import jit
+
+@jit.device
+def once(x): return x + 1.0
+@jit.device
+def twice(x): return once(once(x))
+@jit.kernel(types.float64(types.float64))
+def first(x): return twice(x)
+@jit.kernel(types.float64(types.float64))
+def second(x): return once(twice(x)) * first(x)
+
+import resource, signal
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (64, 64))
+print(second(1.0), first(1.0), jit._compilations.kept)
+"""
+
+
+def test_a_full_disk_ends_nothing(tmp_path):
+    pytest.importorskip("resource")
+    (tmp_path / "script.py").write_text(FULL)
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    done = subprocess.run(
+        [sys.executable, str(tmp_path / "script.py")], capture_output=True, text=True, env=environment
+    )
+    assert done.stdout == "12.0 3.0 False\n", done.stderr
 
 
 def test_another_error_is_not_taken_for_a_missing_folder(monkeypatch):

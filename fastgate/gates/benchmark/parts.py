@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from fastgate.gates.verdict import named
@@ -43,14 +44,15 @@ def _in_order(frames: Sequence[pl.DataFrame], candidates: Sequence[str]) -> pl.D
     if len(frames) == 1:
         return frames[0]
     place = {name: number for number, name in enumerate(candidates)}
-    table = pl.concat([_enumerated(frame, candidates, place) for frame in frames])
-    order = table["candidate"].to_physical()
-    return table if order.is_sorted() else table[np.argsort(order.to_numpy(), kind="stable")]
+    # Categories of many candidates take 5 ms to make: once, not for each part.
+    codes = np.concatenate([_places(frame["candidate"], place) for frame in frames])
+    rest = pl.concat([frame.drop("candidate") for frame in frames])
+    table = rest.insert_column(0, named(candidates, codes).alias("candidate"))
+    return table if np.all(codes[1:] >= codes[:-1]) else table[np.argsort(codes, kind="stable")]
 
 
-def _enumerated(frame: pl.DataFrame, candidates: Sequence[str], place: Mapping[str, int]) -> pl.DataFrame:
-    """The frame with its candidates among all of them."""
-    column = frame["candidate"]
+def _places(column: pl.Series, place: Mapping[str, int]) -> npt.NDArray[np.int64]:
+    """The places of the candidates in a column of some of them."""
     names = column.dtype.categories.to_list()  # type: ignore[attr-defined]
-    codes = np.array([place[name] for name in names], np.int64)
-    return frame.with_columns(candidate=named(candidates, codes[column.to_physical().to_numpy()]))
+    places = np.array([place[name] for name in names], np.int64)
+    return np.take(places, column.to_physical().to_numpy())
