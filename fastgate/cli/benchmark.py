@@ -20,7 +20,7 @@ __all__ = ["benchmark"]
 _EPILOG = """\b
 Examples:
   fastgate benchmark runs.parquet --policy policy.toml -o result.json
-  fastgate benchmark 'nightly/*.parquet' --policy policy.toml -o tonight/ --resume"""
+  fastgate benchmark runs/ --policy policy.toml -o tonight/ --resume"""
 
 
 @click.command(
@@ -72,10 +72,7 @@ def benchmark(
     kpi and case, or another shape that the documentation names. Each candidate must beat every baseline of
     the policy on enough of its suites.
     """
-
-    if resume and not any(
-        path.endswith((".parquet", "/")) or Path(path).is_dir() for path in output["outputs"]
-    ):
+    if resume and not any(path.endswith((".parquet", "/")) for path in output["outputs"]):
         raise click.UsageError("--resume goes on with a result in a folder: say which, -o FOLDER/")
     call: dict[str, Any] = {
         "previous": previous,

@@ -50,7 +50,7 @@ def judge(
     outputs, as_json, quiet, review_ok, progress
         As `fastgate.cli.options.output_options` gives them.
     sweep : callable, optional
-        Judges instead of `gate` where an output is a folder of Parquet files, to which it writes the result as it comes.
+        Judges instead of `gate` where an output is a folder of Parquet files, and writes the result there as it comes.
     """
     if as_json and quiet:
         raise click.UsageError("--json and --quiet exclude one another")
@@ -62,10 +62,7 @@ def judge(
     others = [output for output in checked if output not in written]
     result: Result | BenchmarkSweep
     with watched(progress, quiet=quiet) as listener:
-        if sweep is not None and written:
-            result = sweep(listener, written[0].path)
-        else:
-            result = gate(listener)
+        result = sweep(listener, written[0].path) if sweep is not None and written else gate(listener)
         if others or as_json:
             result = result.load()
             for done, output in enumerate(others):

@@ -129,8 +129,8 @@ def output_options(command: F) -> F:
             "outputs",
             multiple=True,
             metavar="PATH",
-            help="Write the result; the ending says how: .json, .md, .junit.xml, .parquet, .arrow, or / for a folder of "
-            "Parquet files. Repeatable.",
+            help="Write the result; the ending says how: .json, .md, .junit.xml, .parquet, .arrow, or / for a folder "
+            "of Parquet files. Repeatable.",
         ),
     ):
         command = option(command)

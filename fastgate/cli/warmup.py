@@ -89,29 +89,23 @@ def warm(modules: Sequence[str] | None = None, listener: Listener = unheard) -> 
     with (
         tempfile.TemporaryDirectory(prefix="fastgate-warmup-") as aside,
         ProcessPoolExecutor(
-            min(thread_count(), len(found), _MOST_PROCESSES),
+            min(thread_count(), len(families), _MOST_PROCESSES),
             mp_context=get_context("spawn"),
             initializer=_begin,
             initargs=(aside, str(folder), families[0][0]),
         ) as processes,
     ):
-        for future in as_completed([processes.submit(_compile, family) for family in families]):
-            made = future.result()
-            try:
-                if made.folder is None:
-                    raise OSError("numba could not write a kernel")
-                for name in made.fresh:
-                    _keep(name, Path(made.folder), folder)
-            except OSError as error:
-                raise DataError(
-                    "the kernels cannot be kept",
-                    received=error.strerror or str(error),
-                    where=str(folder),
-                    hint="they take some 15 MB, and as much again in the folder for temporary files meanwhile",
-                ) from None
-            compiled += len(made.fresh)
-            done += made.kernels
-            listener(Step("compiling", done, total, "kernels"))
+        futures = [processes.submit(_compile, family) for family in families]
+        try:
+            for future in as_completed(futures):
+                made = future.result()
+                _keep(made, folder)
+                compiled += len(made.fresh)
+                done += made.kernels
+                listener(Step("compiling", done, total, "kernels"))
+        except BaseException:
+            processes.shutdown(wait=False, cancel_futures=True)
+            raise
     size = sum(file.stat().st_size for file in folder.iterdir() if file.suffix in _CACHED)
     return Warm(str(folder), total, compiled, time.perf_counter() - began, size)
 
@@ -161,8 +155,23 @@ def _compile(modules: Sequence[str]) -> _Made:
     return _Made(number, None if None in folders else folders.pop(), fresh)
 
 
-def _keep(name: str, mine: Path, folder: Path) -> None:
-    """Move a kernel's files to the cache: its index last, and each at once, so that no reader finds half of it."""
+def _keep(made: _Made, folder: Path) -> None:
+    try:
+        if made.folder is None:
+            raise OSError("numba could not write a kernel")
+        for name in made.fresh:
+            _move(name, Path(made.folder), folder)
+    except OSError as error:
+        raise DataError(
+            "the kernels cannot be kept",
+            received=error.strerror or str(error),
+            where=str(folder),
+            hint="they take some 15 MB there, and meanwhile 30 MB a process in the folder for temporary files",
+        ) from None
+
+
+def _move(name: str, mine: Path, folder: Path) -> None:
+    """Put a kernel's files into the cache: its index last, and each at once, so that no reader finds half of it."""
     for file in sorted(mine.glob(f"{name}-*"), key=lambda file: file.suffix == ".nbi"):
         aside = folder / f".{file.name}.{os.getpid()}"
         try:

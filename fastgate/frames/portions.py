@@ -181,6 +181,7 @@ def open_portions(
             where="memory",
         )
     opened = open_source(source)
+    listener(Step("reading", 0, None, "rows"))
     layout = recognise(opened.columns, columns, shape, opened.where)
     at_once = layout.shape.name == "moments" or (
         memory is None and opened.query is not None and opened.n_bytes < _SMALL_FILE

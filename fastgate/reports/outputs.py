@@ -67,7 +67,7 @@ def check_outputs(
     for text in paths:
         path = Path(text)
         ending = next((ending for ending in formats if text.rstrip("/").endswith(ending)), None)
-        if ending is None and "/" in formats and (text.endswith("/") or path.is_dir()):
+        if ending is None and "/" in formats and text.endswith("/"):
             ending = "/"
         if ending is None or path.name == ending:
             raise ArgumentError(

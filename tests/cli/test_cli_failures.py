@@ -83,7 +83,7 @@ def test_an_error_says_what_was_expected_and_what_came(work, command):
     run = command("benchmark", "good.parquet", *POLICY, "-o", "result.txt")
     assert run.err == (
         "error: the output's name does not say its format\n"
-        "  expected: a name ending in .json, .md, .junit.xml, .parquet, .arrow\n"
+        "  expected: a name ending in .json, .md, .junit.xml, .parquet, .arrow, /\n"
         "  received: result.txt\n"
         "  where:    -o\n"
     )

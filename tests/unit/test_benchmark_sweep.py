@@ -123,16 +123,16 @@ def test_a_previous_result(file: Path, tmp_path: Path) -> None:
         assert_equal(sweep.load(), whole)
 
 
-class Interruption(Exception):
+class InterruptionError(Exception):
     """What ends a sweep in the middle."""
 
 
 def interrupted(file: Path, folder: Path, after: int, **options: Any) -> None:
     def stop(step: Step) -> None:
         if step.stage == "judging" and step.done >= after:
-            raise Interruption
+            raise InterruptionError
 
-    with pytest.raises(Interruption):
+    with pytest.raises(InterruptionError):
         benchmark_sweep(file, POLICY, folder, memory=MIB, listener=stop, **options)
 
 
@@ -164,12 +164,12 @@ def test_an_interrupted_sweep_goes_on(file: Path, tmp_path: Path) -> None:
 def test_a_file_is_never_half_written(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(self: pl.DataFrame, target: Any, **_: Any) -> None:
         target.write(b"PAR1 half of it")
-        raise Interruption
+        raise InterruptionError
 
     folder = tmp_path / "out"
     with monkeypatch.context() as patched:
         patched.setattr(pl.DataFrame, "write_parquet", broken)
-        with pytest.raises(Interruption):
+        with pytest.raises(InterruptionError):
             benchmark_sweep(file, POLICY, folder, memory=MIB)
     assert not [path for path in folder.rglob("*") if path.is_file()]
     assert_equal(
@@ -182,7 +182,7 @@ def test_parts_of_something_else_are_judged_anew(file: Path, tmp_path: Path) -> 
     interrupted(file, folder, 14)
     before = parts(folder)
     other = runs().with_columns(
-        value=pl.when((pl.int_range(pl.len()) == 100)).then(9.0).otherwise(pl.col("value"))
+        value=pl.when(pl.int_range(pl.len()) == 100).then(9.0).otherwise(pl.col("value"))
     )
     other.write_parquet(file)
     sweep = benchmark_sweep(file, POLICY, folder, memory=MIB, resume=True)

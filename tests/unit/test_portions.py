@@ -1,4 +1,4 @@
-"""Measurements read in portions of builds are those read at once, wherever rows stand and however large portions are."""
+"""Measurements read in portions of builds are those read at once, wherever rows stand, however large portions are."""
 
 from __future__ import annotations
 

@@ -10,14 +10,14 @@ from fastgate.reports.outputs import FORMATS, check_outputs, loadable, write_out
 
 def test_the_ending_says_the_format(tmp_path):
     result = judged(good=(6.0, 6.0, 6.0))
-    paths = [str(tmp_path / "deep" / f"result{ending}") for ending in FORMATS]
+    paths = [f"{tmp_path}/deep/result{ending}" for ending in FORMATS]
     outputs = check_outputs(paths)
     assert [output.ending for output in outputs] == list(FORMATS)
     assert loadable(outputs) == paths[0]
     for output in outputs:
         write_output(result, output)
         assert output.path.exists()
-    for ending in (".json", ".parquet", ".arrow"):
+    for ending in (".json", ".parquet", ".arrow", "/"):
         again = fastgate.load(tmp_path / "deep" / f"result{ending}")
         assert again.cells.equals(result.cells)
     assert (tmp_path / "deep" / "result.md").read_text().startswith("<!-- fastgate -->\n")
@@ -29,12 +29,12 @@ def test_only_what_can_be_read_back_is_loadable(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "path", ["result.txt", "result", "result.xml", ".json", "junit.xml", "folder/", "", "r.JSON"]
+    "path", ["result.txt", "result", "result.xml", ".json", "junit.xml", "folder", "", ".", "r.JSON"]
 )
 def test_a_name_without_a_known_ending_is_refused(path):
     with pytest.raises(ArgumentError, match="does not say its format") as caught:
         check_outputs([path])
-    assert caught.value.expected == "a name ending in .json, .md, .junit.xml, .parquet, .arrow"
+    assert caught.value.expected == "a name ending in .json, .md, .junit.xml, .parquet, .arrow, /"
 
 
 def test_a_path_twice_is_refused(tmp_path, monkeypatch):

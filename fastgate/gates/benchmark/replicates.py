@@ -13,7 +13,7 @@ from fastgate import threads
 from fastgate.errors import ArgumentError, DataError
 from fastgate.gates.benchmark.drawing_setting import Setting, setting
 from fastgate.gates.benchmark.drawings import Draw, chunks, drawn_states, outcomes
-from fastgate.gates.benchmark.result import LATER, TABLES
+from fastgate.gates.benchmark.result import TABLES
 from fastgate.gates.benchmark.rule_states import tally, verdicts_of
 from fastgate.gates.verdict import VERDICTS
 
@@ -104,12 +104,12 @@ def with_shares(
     verdicts: pl.DataFrame,
     samples: Samples,
     rules: BenchmarkRules,
-    replicates: Replicates | None,
+    replicates: Replicates,
     *,
     won_before: pl.DataFrame | None = None,
     unmatched: Sequence[str] = (),
 ) -> pl.DataFrame:
-    """The verdicts with the shares of replicates in which they come out; null where none are asked for.
+    """The verdicts with the shares of replicates in which they come out.
 
     Parameters
     ----------
@@ -117,12 +117,9 @@ def with_shares(
         From `fastgate.gates.benchmark.judgement.judge`.
     samples, rules, won_before, unmatched
         As there.
-    replicates : Replicates or None
+    replicates : Replicates
         From `requested`.
     """
-    columns = {name: TABLES["verdicts"][name] for name in LATER["verdicts"]}
-    if replicates is None:
-        return verdicts.with_columns(pl.lit(None, dtype).alias(name) for name, dtype in columns.items())
     shares = replicate(
         samples,
         rules,
@@ -133,7 +130,7 @@ def with_shares(
         unmatched=unmatched,
     )
     return verdicts.with_columns(
-        pl.lit(replicates.n, columns["replicates"]).alias("replicates"), *shares.drop("candidate")
+        pl.lit(replicates.n, TABLES["verdicts"]["replicates"]).alias("replicates"), *shares.drop("candidate")
     )
 
 

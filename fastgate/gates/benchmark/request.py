@@ -24,7 +24,7 @@ from fastgate.gates.benchmark.inventory import (
 from fastgate.gates.benchmark.judgement import judge
 from fastgate.gates.benchmark.parts import Tables
 from fastgate.gates.benchmark.previous import Previous, previous_wins
-from fastgate.gates.benchmark.replicates import Replicates, requested, with_shares
+from fastgate.gates.benchmark.result import with_later_columns
 from fastgate.gates.benchmark.significance import SweepPvalues, adjusted_parts, sweep_pvalues
 from fastgate.gates.evidence import evidence
 from fastgate.gates.names import chosen_candidates
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from fastgate.frames.portions import Portion, Portions
     from fastgate.frames.samples import Content
     from fastgate.gates.benchmark.policy import BenchmarkRules
+    from fastgate.gates.benchmark.replicates import Replicates
     from fastgate.gates.benchmark.result import BenchmarkResult
 
 __all__ = ["Request", "Seen", "evidence_of", "families", "judge_portion", "portions_of", "prepare", "seen"]
@@ -112,7 +113,11 @@ def prepare(
         listener=listener,
     )
     _check(portions, rules)
-    again = requested(replicates, replicates_seed, portions.whole, rules)
+    again: Replicates | None = None
+    if replicates is not None or replicates_seed:
+        from fastgate.gates.benchmark.replicates import requested
+
+        again = requested(replicates, replicates_seed, portions.whole, rules)
     over_sweep = rules.correction.method != "none" and rules.correction.family == "sweep"
     if again is not None and over_sweep and portions.whole is None:
         raise ArgumentError(
@@ -190,9 +195,18 @@ def judge_portion(request: Request, portion: Portion, sweep: SweepPvalues | None
     if won_before is not None and len(candidates) < len(request.candidates):
         won_before = won_before.filter(pl.col("candidate").cast(pl.String).is_in(candidates))
     tables = judge(samples, rules, candidates, won_before=won_before, unmatched=unmatched, sweep=sweep)
-    tables["verdicts"] = with_shares(
-        tables["verdicts"], samples, rules, request.replicates, won_before=won_before, unmatched=unmatched
-    )
+    if request.replicates is not None:
+        from fastgate.gates.benchmark.replicates import with_shares
+
+        tables["verdicts"] = with_shares(
+            tables["verdicts"],
+            samples,
+            rules,
+            request.replicates,
+            won_before=won_before,
+            unmatched=unmatched,
+        )
+    tables["verdicts"] = with_later_columns("verdicts", tables["verdicts"])
     return {**tables, "faults": case_faults(samples, tables["cells"])}
 
 
@@ -247,6 +261,7 @@ def portions_of(request: Request, listener: Listener) -> Iterator[Portion]:
     """The portions in which there is something to judge, or to see."""
     done = 0
     wanted = set(request.candidates)
+    listener(Step("judging", done, len(request.candidates), "candidates"))
     for portion in request.portions.read(request.rules.baselines, listener):
         yield portion
         done += sum(name in wanted for name in portion.builds)
