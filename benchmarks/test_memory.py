@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from benchmarks import child
-from benchmarks.workloads import BASELINES, BUILD_ROWS, FULL, SWEEP_POLICY, write_sweep
+from benchmarks.workloads import BASELINES, BUILD_ROWS, FULL, write_sweep, write_sweep_policy
 
 CANDIDATES = (2_500, 5_000, 10_000) if FULL else (125, 500)
 
@@ -30,18 +30,7 @@ SIDES = ["fastgate", "Polars reading the file alone", "Polars streaming group_by
 @pytest.fixture(scope="module")
 def policy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The sweep's policy as a file."""
-    path = tmp_path_factory.mktemp("policy") / "policy.toml"
-    kpis = "".join(
-        f'[kpis.{name}]\ndirection = "{kpi["direction"]}"\n' for name, kpi in SWEEP_POLICY["kpis"].items()
-    )
-    suites = "".join(
-        f'[suites.{name}]\ndecided_by = "{suite["decided_by"]}"\n'
-        for name, suite in SWEEP_POLICY["suites"].items()
-    )
-    path.write_text(
-        f'gate = "benchmark"\nname = "sweep"\nbaselines = {SWEEP_POLICY["baselines"]}\n{kpis}{suites}'
-    )
-    return path
+    return write_sweep_policy(tmp_path_factory.mktemp("policy") / "policy.toml")
 
 
 @pytest.fixture(scope="module", params=CANDIDATES)

@@ -155,6 +155,20 @@ def write_sweep(path: Path, candidates: int, *, shuffled: bool = False) -> Path:
     return _write(path, pieces())
 
 
+def write_sweep_policy(path: Path) -> Path:
+    """The sweep's policy as a file."""
+    kpis = "".join(
+        f'[kpis.{name}]\ndirection = "{kpi["direction"]}"\n' for name, kpi in SWEEP_POLICY["kpis"].items()
+    )
+    suites = "".join(
+        f'[suites.{name}]\ndecided_by = "{suite["decided_by"]}"\n'
+        for name, suite in SWEEP_POLICY["suites"].items()
+    )
+    baselines = ", ".join(f'"{name}"' for name in SWEEP_POLICY["baselines"])
+    path.write_text(f'gate = "benchmark"\nname = "sweep"\nbaselines = [{baselines}]\n{kpis}{suites}')
+    return path
+
+
 def write_packed_sweep(path: Path, candidates: int) -> Path:
     """The same sweep with a cell a row, its hundred values and their cases' numbers in lists."""
     builds = _builds(candidates)
