@@ -67,7 +67,7 @@ def drawn_samples(samples: Samples, weights: list[npt.NDArray[np.float64]]) -> S
     gathered = np.stack([grid[:, suite][..., place] for suite, place in enumerate(places)], axis=1)
     cells = Cells(gathered.ravel(), part.offsets)
     return Samples(
-        samples.shape, samples.index, (cells,), samples.cases, samples.case_names, None, samples.n_rows
+        samples.shape, samples.index, (cells,), samples.case_lists, samples.case_names, None, samples.n_rows
     )
 
 
@@ -92,7 +92,8 @@ def test_replicates(benchmark: Any, samples: Samples, test: str) -> None:
     expected = naive(samples, rules, names, 3)
     assert np.array(VERDICTS)[ours].T.tolist() == expected
     assert len({verdict for drawing in expected for verdict in drawing}) > 1
-    benchmark.extra_info["comparisons"] = CANDIDATES * SUITES * BASELINES * KPIS * REPLICATES
+    benchmark.group = f"replicates of the rule, {test} test, {CANDIDATES:,} candidates"
+    benchmark.extra_info |= {"side": "fastgate", "cells": CANDIDATES * SUITES * BASELINES * KPIS * REPLICATES}
     benchmark.pedantic(
         replicate,
         (samples, rules, names),
@@ -107,5 +108,9 @@ def test_naive_replicates(benchmark: Any, samples: Samples, test: str) -> None:
     """Ten of them: the time of 200 is twenty times that."""
     rules = effective(policy(test), None, gate="benchmark")
     names = BUILDS[:CANDIDATES]
-    benchmark.extra_info["comparisons"] = CANDIDATES * SUITES * BASELINES * KPIS * 10
+    benchmark.group = f"replicates of the rule, {test} test, {CANDIDATES:,} candidates"
+    benchmark.extra_info |= {
+        "side": "cases drawn as data",
+        "cells": CANDIDATES * SUITES * BASELINES * KPIS * 10,
+    }
     benchmark.pedantic(naive, (samples, rules, names, 10), rounds=3, warmup_rounds=1)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from benchmarks.peers import WELCH
 from benchmarks.workloads import WORKLOADS, first, title
@@ -40,4 +41,17 @@ def test_peers(benchmark: Any, name: str, side: str) -> None:
     benchmark.extra_info |= {"side": side, "cells": len(part[0])}
     peer = make(*part)
     np.testing.assert_allclose(peer(), welch(*part, interval=False).pvalue, rtol=1e-6, atol=1e-10)
+    benchmark.pedantic(peer, rounds=3)
+
+
+def test_scipy_ttest_rel(benchmark: Any) -> None:
+    sides = WORKLOADS["equal"]()
+    benchmark.group = f"paired t test of {title('equal')} on each side"
+    benchmark.extra_info |= {"side": "scipy ttest_rel(axis=1)", "cells": len(sides[0])}
+    rows = [side.values.reshape(len(side), -1) for side in sides]
+
+    def peer() -> Any:
+        return stats.ttest_rel(*rows, axis=1).pvalue
+
+    np.testing.assert_allclose(peer(), paired(*sides, interval=False).pvalue, rtol=1e-6, atol=1e-10)
     benchmark.pedantic(peer, rounds=3)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,6 +11,8 @@ from fastgate.cli.judging import judge, one_or_list
 from fastgate.progress import Listener
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from fastgate.gates.benchmark.result import BenchmarkResult
     from fastgate.gates.benchmark.sweep import BenchmarkSweep
 

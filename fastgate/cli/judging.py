@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,6 +12,8 @@ from fastgate.cli.progress import watched
 from fastgate.progress import Listener, Step
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from fastgate.gates.benchmark.result import BenchmarkResult
     from fastgate.gates.benchmark.sweep import BenchmarkSweep
     from fastgate.gates.safety.result import SafetyResult

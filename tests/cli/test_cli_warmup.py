@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 import fastgate.kernels
-from fastgate.cli.warmup import Warm, _report
+from fastgate.cli.warming import Warm
+from fastgate.cli.warmup import _report
 from fastgate.kernels import catalogue
 
 KERNELS = Path(fastgate.kernels.__file__).parent
@@ -139,7 +140,7 @@ def test_after_warmup_no_gate_compiles_anything(warmed, data, tmp_path):
 
 WARM = """
 import sys
-from fastgate.cli.warmup import warm
+from fastgate.cli.warming import warm
 steps = []
 done = warm(["fastgate.kernels.adjust", "fastgate.kernels.matching", "fastgate.kernels.status"], steps.append)
 assert [step.done for step in steps] in ([0, 2, 4], [0, 4]), steps
@@ -183,7 +184,7 @@ def test_where_nothing_can_be_kept_it_says_so(tmp_path):
 NO_ROOM = """
 import resource, signal
 from fastgate import DataError
-from fastgate.cli.warmup import warm
+from fastgate.cli.warming import warm
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (256, 256))
 try:
