@@ -22,8 +22,10 @@ print(done.returncode, peak * (1 if sys.platform == "darwin" else 1024))
 
 def run(command: Sequence[str | Path], expected: Sequence[int] = (0,), **settings: str) -> str:
     """Run a command with these environment variables besides the usual; its output, or an error with what it said."""
+    # A user's Python keeps the bytecode of what it has imported once, whatever this process does.
+    usual = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     done = subprocess.run(
-        list(map(str, command)), capture_output=True, text=True, check=False, env={**os.environ, **settings}
+        list(map(str, command)), capture_output=True, text=True, check=False, env={**usual, **settings}
     )
     assert done.returncode in expected, f"{command} ended with {done.returncode}\n{done.stdout}{done.stderr}"
     return done.stdout
