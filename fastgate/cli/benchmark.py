@@ -95,6 +95,11 @@ def benchmark(
     def sweep(listener: Listener, folder: Path) -> BenchmarkSweep:
         from fastgate.gates.benchmark.sweep import benchmark_sweep
 
-        return benchmark_sweep(one_or_list(samples), policy, folder, resume=resume, listener=listener, **call)
+        result = benchmark_sweep(
+            one_or_list(samples), policy, folder, resume=resume, listener=listener, **call
+        )
+        if resume:
+            click.echo(f"kept {result.kept} of {result.parts} parts; the others were judged now", err=True)
+        return result
 
     return judge(gate, inputs=[*samples, policy], sweep=sweep, **output)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import sys
+import threading
 from collections.abc import Sequence
 from typing import Final
 
@@ -40,6 +42,7 @@ def guarded(app: click.Command, arguments: Sequence[str] | None) -> int:
         if hasattr(stream, "reconfigure"):
             # A name that the terminal cannot show must not end the command.
             stream.reconfigure(errors="backslashreplace")
+    _end_in_order()
     try:
         code = app.main(
             None if arguments is None else list(arguments), prog_name="fastgate", standalone_mode=False
@@ -54,6 +57,9 @@ def guarded(app: click.Command, arguments: Sequence[str] | None) -> int:
     except FastgateError as error:
         _tell(f"error: {error}")
         _trace(error)
+    except _Ended as error:
+        _tell(f"ended by {signal.Signals(error.number).name}")
+        return 128 + error.number
     except (click.Abort, KeyboardInterrupt):
         _tell("interrupted")
         return INTERRUPTED
@@ -68,6 +74,27 @@ def guarded(app: click.Command, arguments: Sequence[str] | None) -> int:
         _internal(error)
         return INTERNAL
     return BAD_INPUT
+
+
+class _Ended(BaseException):
+    """A signal that asks the process to end."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+def _end_in_order() -> None:
+    """Let SIGTERM and SIGHUP, which a cancelled job gets, end a command as Ctrl-C does: nothing temporary is left."""
+
+    def end(number: int, frame: object) -> None:
+        raise _Ended(number)
+
+    if threading.current_thread() is threading.main_thread():
+        for name in ("SIGTERM", "SIGHUP"):
+            number = getattr(signal, name, None)
+            if number is not None and signal.getsignal(number) is signal.SIG_DFL:
+                signal.signal(number, end)
 
 
 def _tell(text: str) -> None:

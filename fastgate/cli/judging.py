@@ -59,7 +59,11 @@ def judge(
     from fastgate.reports.outputs import PARQUET, check_outputs, loadable, write_output
 
     checked = check_outputs(outputs, inputs=inputs)
-    written = [output for output in checked if sweep is not None and output.ending in PARQUET][:1]
+    written = [output for output in checked if sweep is not None and output.ending in PARQUET]
+    if len(written) > 1:
+        raise click.UsageError(
+            "the result is written to a folder as it comes: name one folder of Parquet files"
+        )
     others = [output for output in checked if output not in written]
     result: Result | BenchmarkSweep
     with watched(progress, quiet=quiet) as listener:

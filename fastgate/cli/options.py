@@ -69,7 +69,8 @@ memory_option: Final = click.option(
     "--memory",
     metavar="SIZE",
     callback=_size,
-    help="What reading may take, such as 500M; 2G without it. Larger files are read in portions.",
+    help="What the measurements held at once may take, such as 500M; 2G without it. Larger files are read in "
+    "portions. The process takes up to 1 GB besides.",
 )
 
 

@@ -185,7 +185,7 @@ def watched(
         nothing, but for kernels that are compiled for more than two seconds, lest that looks like a hang.
         ``json``: objects, one a line, about one a second. ``none``: nothing.
     quiet : bool, optional
-        Say nothing in the mode ``auto``.
+        Show no bar in the mode ``auto``; compiling is told all the same.
     clock : callable, optional
         Seconds that never run backwards.
 
@@ -195,14 +195,14 @@ def watched(
         To be told of each step: see `fastgate.progress`.
     """
     stream = sys.stderr
-    if stream is None or mode == "none" or (quiet and mode == "auto"):
+    if stream is None or mode == "none":
         yield unheard
         return
     stages = Stages(clock)
     log = Log(stream, stages) if mode == "json" else None
     ended = threading.Event()
     watcher = threading.Thread(
-        target=_watch, args=(stream, stages, log, ended), name="fastgate-progress", daemon=True
+        target=_watch, args=(stream, stages, log, ended, quiet), name="fastgate-progress", daemon=True
     )
     watcher.start()
     event = "failed"
@@ -230,12 +230,12 @@ def working(text: str) -> Iterator[None]:
         yield
 
 
-def _watch(stream: IO[str], stages: Stages, log: Log | None, ended: threading.Event) -> None:
+def _watch(stream: IO[str], stages: Stages, log: Log | None, ended: threading.Event, quiet: bool) -> None:
     if ended.wait(PATIENCE):
         return
     if log is not None:
         _announce(ended, lambda news: log.tell("compiling"))
-    elif stream.isatty():
+    elif stream.isatty() and not quiet:
         _draw(stages, ended)
     else:
         _announce(ended, lambda news: _print(news, stream))

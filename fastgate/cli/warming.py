@@ -108,7 +108,7 @@ def warm(modules: Sequence[str] | None = None, listener: Listener = unheard) -> 
 
 def _folder(folder: str | None) -> Path:
     wanted = os.environ.get("NUMBA_CACHE_DIR")
-    if folder is None or (wanted and not Path(folder).resolve().is_relative_to(Path(wanted).resolve())):
+    if folder is None:
         raise DataError(
             "nothing can be kept: numba's cache cannot be written",
             expected="a folder that this user may write to",
@@ -116,6 +116,14 @@ def _folder(folder: str | None) -> Path:
             where="environment variable NUMBA_CACHE_DIR",
             hint="set it to a folder that can be written, now and in later runs; without one every run works, and "
             "compiles the kernels it needs",
+        )
+    if wanted and not Path(folder).resolve().is_relative_to(Path(wanted).resolve()):
+        raise DataError(
+            "kernels cannot be kept where NUMBA_CACHE_DIR says",
+            expected="a folder that this user may write to",
+            received=wanted,
+            where="environment variable NUMBA_CACHE_DIR",
+            hint=f"set it to one that can be written, or unset it: kernels are then kept in {folder}",
         )
     return Path(folder)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -27,6 +28,10 @@ def warmup(as_json: bool, progress: str) -> int:
     """
     from fastgate.cli.warming import warm
 
+    if progress == "auto" and not (sys.stderr is not None and sys.stderr.isatty()):
+        click.echo(
+            "compiling the kernels that are not in the cache: a minute or two where it is empty", err=True
+        )
     with watched(progress) as listener:
         done = warm(listener=listener)
     streams.write(_json(done) if as_json else _report(done))

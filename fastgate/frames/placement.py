@@ -116,6 +116,7 @@ def find_placement(
                 runs, ends = None, []
         done += len(series)
         listener(Step("finding builds", done, None, "rows"))
+    listener(Step("finding builds", done, done, "rows"))
     builds = sorted(known, key=str.encode)
     order = np.array([known[build] for build in builds])
     ranks = np.empty(order.size, np.int64)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import IO, Any, Final, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -17,9 +20,11 @@ from fastgate.frames.samples import Samples
 from fastgate.frames.shapes import Layout
 from fastgate.frames.sources import Source, translated
 
-__all__ = ["Opened", "builds_apart", "cases_apart", "changed", "in_order"]
+__all__ = ["Opened", "builds_apart", "cases_apart", "changed", "in_order", "lock_file"]
 
 _BATCHES_A_PORTION: Final = 4
+_LOCK: Final = "lock"
+_SETTLED: Final = 60.0  # seconds
 
 
 class Opened(NamedTuple):
@@ -162,16 +167,49 @@ def cases_apart(opened: Opened, n_parts: int) -> Iterator[pl.DataFrame]:
         yield frame
 
 
+@contextmanager
+def _spare_folder() -> Iterator[str]:
+    """A temporary folder; those that killed processes have left are removed."""
+    for left in Path(tempfile.gettempdir()).glob("fastgate-rows-*"):
+        with suppress(OSError):
+            if time.time() - left.stat().st_mtime < _SETTLED:
+                continue  # its process may not have locked it yet
+        with suppress(OSError), (left / _LOCK).open("ab") as lock:
+            lock_file(lock)  # which a living process holds
+            shutil.rmtree(left, ignore_errors=True)
+    with (
+        tempfile.TemporaryDirectory(prefix="fastgate-rows-") as folder,
+        Path(folder, _LOCK).open("ab") as lock,
+    ):
+        lock_file(lock)
+        yield folder
+
+
+def lock_file(file: IO[bytes]) -> None:
+    """Lock an open file until it is closed, or the process ends; where the system has no such locks, do nothing.
+
+    Raises
+    ------
+    BlockingIOError
+        When another process has it locked.
+    """
+    try:
+        import fcntl
+    except ImportError:  # not on Windows
+        return
+    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
 def _apart(opened: Opened, number: pl.Expr) -> Iterator[tuple[int, pl.DataFrame]]:
     """The rows of each part, part by part; those without a number are dropped."""
-    with tempfile.TemporaryDirectory(prefix="fastgate-") as folder:
+    with _spare_folder() as folder:
         hint = f"set TMPDIR to a folder with more room than {folder}, or allow more memory"
         for count, batch in enumerate(opened.batches()):
             with translated("the rows cannot be sorted apart", opened.source.where, hint):
                 split = batch.with_columns(number.alias("")).drop_nulls("")
                 for key, rows in split.partition_by("", as_dict=True, include_key=False).items():
                     rows.write_ipc(Path(folder) / f"{key[0]:06d}-{count:06d}.arrow", compression="lz4")
-        files = sorted(Path(folder).iterdir())
+        files = sorted(Path(folder).glob("*.arrow"))
         for part in sorted({int(file.name[:6]) for file in files}):
             with translated("the rows sorted apart cannot be read", opened.source.where, hint):
                 mine = [pl.read_ipc(file) for file in files if int(file.name[:6]) == part]

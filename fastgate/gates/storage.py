@@ -66,12 +66,16 @@ def write_aside(path: Path, write: Callable[[IO[bytes]], object]) -> None:
         except BaseException:
             aside.unlink(missing_ok=True)
             raise
-    except OSError as error:
+    except (OSError, pl.exceptions.PolarsError) as error:
+        # Polars wraps what the system says of a full disk.
+        text = getattr(error, "strerror", None) or " ".join(str(error).split())
+        full = "No space left" in text
         raise DataError(
             "the output cannot be written",
-            expected="a path in a folder that may be written to",
-            received=error.strerror or str(error),
+            expected="room on the disk" if full else "a path in a folder that may be written to",
+            received="No space left on device" if full else text[:300],
             where=str(path),
+            hint="make room, and go on with --resume where the output is a sweep's folder" if full else None,
         ) from None
 
 
@@ -172,6 +176,7 @@ def load(path: str | PathLike[str]) -> BenchmarkResult | SafetyResult | Stabilit
             expected="a .json file or a folder that fastgate wrote",
             received="a folder without result.json (an interrupted run?)" if path.is_dir() else "nothing",
             where=str(path),
+            hint="finish it: the same command with --resume" if (path / "parts").is_dir() else None,
         ) from None
     except (OSError, ValueError, RecursionError) as error:
         raise _no_result(path, f"{type(error).__name__}: {error}") from None

@@ -67,7 +67,7 @@ def check_outputs(
     for text in paths:
         path = Path(text)
         ending = next((ending for ending in formats if text.rstrip("/").endswith(ending)), None)
-        if ending is None and "/" in formats and text.endswith("/"):
+        if "/" in formats and text.endswith("/") and ending not in folders:
             ending = "/"
         if ending is None or path.name == ending:
             raise ArgumentError(

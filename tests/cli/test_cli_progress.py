@@ -241,15 +241,27 @@ def until(condition):
         time.sleep(0.01)
 
 
-@pytest.mark.parametrize(("mode", "quiet"), [("none", False), ("auto", True), ("none", True)])
+@pytest.mark.parametrize("quiet", [False, True])
 @pytest.mark.parametrize("stream", [io.StringIO, Terminal])
-def test_nothing_is_said_to_who_wants_nothing(mode, quiet, stream, impatient, monkeypatch):
+def test_nothing_is_said_to_who_wants_nothing(quiet, stream, impatient, monkeypatch):
     compiling(monkeypatch)
     monkeypatch.setattr(sys, "stderr", stream())
-    with watched(mode, quiet=quiet) as listener:
+    with watched("none", quiet=quiet) as listener:
         listener(step(1))
         time.sleep(0.05)
     assert sys.stderr.getvalue() == ""
+
+
+@pytest.mark.parametrize("stream", [io.StringIO, Terminal])
+def test_the_quiet_hear_of_nothing_but_compiling(stream, impatient, monkeypatch):
+    monkeypatch.setattr(sys, "stderr", stream())
+    with watched(quiet=True) as listener:
+        listener(step(1))
+        time.sleep(0.05)
+        assert sys.stderr.getvalue() == ""
+        compiling(monkeypatch)
+        until(sys.stderr.getvalue)
+    assert sys.stderr.getvalue().startswith("compiling kernels for this machine")
 
 
 def test_without_a_standard_error_work_goes_on(monkeypatch):

@@ -105,6 +105,15 @@ def test_what_memory_is(command: Command, sweep: Path) -> None:
         assert command(*arguments(sweep, "--memory", text, "-q")).code == 1
 
 
+def test_one_folder_is_enough(command: Command, sweep: Path) -> None:
+    failed = command(*arguments(sweep, "-o", f"{sweep}/a/", "-o", f"{sweep}/b.parquet"))
+    assert failed.code == 2
+    assert "name one folder" in failed.err
+    # The slash says what is wanted, whatever else the name says.
+    assert command(*arguments(sweep, "-o", f"{sweep}/c.json/", "-q")).code == 1
+    assert (sweep / "c.json" / "result.json").exists()
+
+
 def test_resuming_takes_a_folder(command: Command, sweep: Path) -> None:
     failed = command(*arguments(sweep, "-o", str(sweep / "a.json"), "--resume"))
     assert failed.code == 2
@@ -119,7 +128,7 @@ def test_a_file_in_the_place_of_the_folder(command: Command, sweep: Path) -> Non
     assert "something else stands where the output would be written" in failed.err
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
 def test_a_killed_sweep_is_resumed(command: Command, sweep: Path, how: signal.Signals) -> None:
     out = sweep / "tonight"
     # A drawing for each of many replicates makes every portion take its time.
@@ -132,7 +141,7 @@ def test_a_killed_sweep_is_resumed(command: Command, sweep: Path, how: signal.Si
         time.sleep(0.01)
     os.kill(process.pid, how)
     _, error = process.communicate()
-    assert process.returncode == (-signal.SIGKILL if how is signal.SIGKILL else 130), error
+    assert process.returncode == (-signal.SIGKILL if how is signal.SIGKILL else 128 + how), error
     assert not (out / "result.json").exists()
     begun = {path: path.stat().st_mtime_ns for path in out.glob("*/*")}
     failed = command("explain", str(out), "--candidate", "build-12")

@@ -284,3 +284,59 @@ def test_the_result_says_what_it_is(file: Path, tmp_path: Path) -> None:
     with pytest.raises(KeyError):
         sweep["nobody"]
     assert fastgate.load(tmp_path / "out").explain("build-020")["candidate"] == "build-020"
+
+
+def test_one_run_at_a_time(file: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+
+    def again(step: Step) -> None:
+        if step.stage == "judging" and step.done:
+            with pytest.raises(DataError, match="another run is writing"):
+                benchmark_sweep(file, POLICY, folder, memory=MIB)
+
+    sweep = benchmark_sweep(file, POLICY, folder, memory=MIB, listener=again)
+    assert_equal(sweep.load(), benchmark_gate(file, POLICY))
+    assert not (folder / ".lock").exists()
+
+
+def test_a_folder_of_something_else_is_left_alone(file: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    assert benchmark_sweep(file, POLICY, folder).verdict == "block"  # an empty one is not
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "thesis.txt").write_text("years of work")
+    with pytest.raises(DataError, match="holds something else"):
+        benchmark_sweep(file, POLICY, other)
+    (other / "result.json").write_text('{"gate": "stability"}')
+    with pytest.raises(DataError, match="holds something else") as caught:
+        benchmark_sweep(file, POLICY, other)
+    assert "a result of the stability gate" in str(caught.value)
+    assert (other / "thesis.txt").exists()
+
+
+def test_a_result_saved_there_before_is_replaced(file: Path, tmp_path: Path) -> None:
+    benchmark_gate(file, {**POLICY, "alpha": 0.01}).save(tmp_path / "out")
+    sweep = benchmark_sweep(file, POLICY, tmp_path / "out", memory=MIB)
+    assert {path.name for path in (tmp_path / "out").glob("*.parquet")} == {"verdicts.parquet"}
+    assert_equal(sweep.load(), benchmark_gate(file, POLICY))
+
+
+def test_what_was_kept_is_counted(file: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    first = benchmark_sweep(file, POLICY, folder, memory=MIB, resume=True)
+    assert (first.kept, first.parts > 4) == (0, True)
+    again = benchmark_sweep(file, POLICY, folder, memory=MIB, resume=True)
+    assert (again.kept, again.parts) == (first.parts, first.parts)
+
+
+def test_a_full_disk_is_no_internal_error(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(self: pl.DataFrame, target: Any, **_: Any) -> None:
+        raise pl.exceptions.ComputeError("parquet: IO error: No space left on device (os error 28)")
+
+    monkeypatch.setattr(pl.DataFrame, "write_parquet", full)
+    with pytest.raises(DataError, match="cannot be written") as caught:
+        benchmark_sweep(file, POLICY, tmp_path / "out", memory=MIB)
+    assert "make room, and go on with --resume" in str(caught.value)

@@ -55,8 +55,8 @@ def share(found: fastgate.Calibration, scenario: str, event: str, better: str | 
 @pytest.mark.parametrize("correction", ["none", "holm"])
 def test_a_draw_is_the_gate_on_swapped_data(test: str, correction: str) -> None:
     """Swapped by hand, improved by hand and judged by the gate: the same shares of every event."""
-    from fastgate.gates.benchmark.calibration import _swapped_states
     from fastgate.gates.benchmark.drawings import outcomes
+    from fastgate.gates.benchmark.swaps import swapped_states
     from fastgate.gates.verdict import OUTCOMES
     from fastgate.kernels.swapped_states import swapped_cases
 
@@ -69,7 +69,7 @@ def test_a_draw_is_the_gate_on_swapped_data(test: str, correction: str) -> None:
     rules, samples = effective(how, None, gate="benchmark"), read_samples(frame)
     at = setting(samples, rules, ["new", "next"])
     better = improvement("0.9", ["score"])
-    found = np.stack(list(outcomes(at, _swapped_states(5, better), 0, 6)))
+    found = np.stack(list(outcomes(at, swapped_states(5, better), 0, 6)))
     words = np.array(OUTCOMES)[found & 3]
     for draw in range(6):
         parts = []
@@ -87,16 +87,29 @@ def test_a_draw_is_the_gate_on_swapped_data(test: str, correction: str) -> None:
             {"build": "baseline", "value": "baseline_value"}
         )
         pairs = ours.join(theirs, on=["suite", "kpi", "case"]).join(swaps_of, on=["suite", "case"])
+        if test == "paired":
+            whole = pl.col("candidate_value").is_not_null() & pl.col("baseline_value").is_not_null()
+            both = [pl.when(whole).then(name) for name in ("candidate_value", "baseline_value")]
+            pairs = pairs.with_columns(both)
         gain = pl.when(pl.col("kpi") == "score").then(0.9).otherwise(0.0)
         level = pl.col("candidate_value").mean() - pl.col("baseline_value").mean()
+        lost = (1 / pl.col("candidate_value").count() + 1 / pl.col("baseline_value").count()) / 2
         comparison = ["candidate", "baseline", "suite", "kpi"]
+        half = (pl.col("candidate_value") - pl.col("baseline_value")) / 2
         pairs = (
-            pairs.with_columns(baseline_value=pl.col("baseline_value") + level.over(comparison))
+            pairs.with_columns(
+                baseline_value=pl.col("baseline_value") + level.over(comparison), lost=lost.over(comparison)
+            )
+            .with_columns(apart=(half * (1 / (1 - pl.col("lost")).sqrt() - 1)).fill_null(0.0))
+            .with_columns(
+                candidate_value=pl.col("candidate_value") + pl.col("apart"),
+                baseline_value=pl.col("baseline_value") - pl.col("apart"),
+            )
             .with_columns(
                 candidate_value=pl.when("swap").then("baseline_value").otherwise("candidate_value") + gain,
                 baseline_value=pl.when("swap").then("candidate_value").otherwise("baseline_value"),
             )
-            .drop("swap")
+            .drop("swap", "lost", "apart")
         )
         expected = judge(read_samples(pairs), rules, ["new", "next"])["suites"]["outcome"].cast(pl.String)
         assert words[..., draw].tolist() == expected.to_numpy().reshape(2, 2, 3).transpose(2, 0, 1).tolist()
@@ -162,6 +175,92 @@ def test_a_difference_that_is_there_is_no_noise() -> None:
     for kind in ("identical", "improved"):
         ours, theirs = (table.filter(scenario=kind)["share"].to_list() for table in tables)
         assert theirs == pytest.approx(ours, abs=1e-12)
+
+
+@pytest.mark.parametrize("side", ["new", "old"])
+def test_missing_hard_cases_leave_no_difference_behind(side: str) -> None:
+    """Cases far apart, alike on both sides, one of which lacks the hardest: the paired test sees complete pairs."""
+    rng = np.random.default_rng(0)
+    hard = rng.normal(0.0, 10.0, 40)
+    data = pl.DataFrame({
+        "build": ["new"] * 40 + ["old"] * 40, "suite": "s", "kpi": "score", "case": list(range(40)) * 2,
+        "value": np.concatenate([hard + rng.normal(0.0, 0.3, 40) for _ in range(2)]),
+    })  # fmt: skip
+    hardest = np.argsort(hard)[:12].tolist()
+    lacking = (pl.col("build") == side) & pl.col("case").is_in(hardest)
+    gaps = data.with_columns(value=pl.when(~lacking).then("value"))
+    without = data.filter(~pl.col("case").is_in(hardest))
+    rule = {
+        "gate": "benchmark", "name": "gaps", "baselines": ["old"], "suites": ["s"], "min_suite_wins": 1,
+        "kpis": {"score": {"direction": "higher"}}, "test": "paired", "max_missing_share": 0.5,
+    }  # fmt: skip
+    better = ["0.3", "0.5", "0.05sd"]
+    found = fastgate.calibrate(gaps, rule, draws=300, improvements=better)
+    assert share(found, "improved", "pass", "0.5") == 1.0
+    assert "faulty" not in found.evidence
+    # As often as of the complete cases alone, but for the swaps, which are those of other cases.
+    alone = fastgate.calibrate(without, rule, draws=300, improvements=better)
+    for text in better:
+        both = [share(one, "improved", "pass", text) for one in (found, alone)]
+        assert both[0] == pytest.approx(both[1], abs=4.5 * (0.5 / 300) ** 0.5)
+    assert share(found, "identical", "one_or_more_lost") < 0.08
+    # What is missing counts all the same.
+    strict = fastgate.calibrate(gaps, rule | {"max_missing_share": 0.2}, draws=20, improvements=["0.5"])
+    assert strict.evidence["faulty"] == {"new": 1}
+    assert share(strict, "improved", "block", "0.5") == 1.0
+    few = fastgate.calibrate(gaps, rule | {"suite_defaults": {"min_cases": 29}}, draws=20, improvements=["5"])
+    assert share(few, "improved", "pass", "5") == 0.0
+
+
+@pytest.mark.parametrize("test", ["welch", "paired"])
+@pytest.mark.parametrize("scale", [1e200, 1e-200])
+def test_standard_deviations_of_any_magnitude(test: str, scale: float) -> None:
+    """Their squares leave float64, they do not."""
+    plain = policy(test=test, suite_defaults={"decided_by": "score"})
+    scaled = runs().with_columns(value=pl.col("value") * scale)
+    tables = [
+        fastgate.calibrate(frame, plain, draws=100, improvements=["0.6sd", "5sd"]).table
+        for frame in (runs(), scaled)
+    ]
+    assert tables[1].equals(tables[0])
+    found = tables[1].filter(scenario="improved", event="pass")["share"].to_list()
+    assert 0.0 < found[0] < found[1] == 1.0
+
+
+def test_a_huge_guard_is_no_warning() -> None:
+    """Nothing is added to a guard, however large its standard deviation."""
+    huge = runs().with_columns(
+        value=pl.when(pl.col("kpi") == "cost").then(pl.col("value") * 1e200).otherwise("value")
+    )
+    tables = [
+        fastgate.calibrate(frame, policy(), draws=50, improvements=["1sd"]).table for frame in (runs(), huge)
+    ]
+    assert tables[1].equals(tables[0])
+
+
+@pytest.mark.parametrize("n_cases", [2, 5, 30])
+@pytest.mark.parametrize("correlation", [0.0, 0.6, 0.97])
+def test_identical_builds_are_as_far_apart_as_fresh_ones(n_cases: int, correlation: float) -> None:
+    """Over all swaps and many data sets: the squared difference of means, its squared error, and their products."""
+    from fastgate.gates.benchmark.swaps import _made_identical
+
+    rng = np.random.default_rng(3)
+    n_sets = 40_000
+    shared, own = rng.normal(size=(n_sets, n_cases)), rng.normal(size=(3, n_sets, n_cases))
+    candidate, *baselines = correlation**0.5 * shared + (1 - correlation) ** 0.5 * own
+    swap = rng.random((n_sets, n_cases)) < 0.5
+    differences = []
+    for baseline in baselines:
+        ours, theirs = _made_identical(candidate, baseline)
+        ours, theirs = np.where(swap, theirs, ours), np.where(swap, ours, theirs)
+        differences.append((ours - theirs).mean(axis=1))
+        for found, true in (
+            (differences[-1] ** 2, 2 * (1 - correlation) / n_cases),
+            (ours.var(axis=1, ddof=1) / n_cases + theirs.var(axis=1, ddof=1) / n_cases, 2 / n_cases),
+        ):
+            assert found.mean() == pytest.approx(true, abs=4.5 * found.std() / n_sets**0.5)
+    product = differences[0] * differences[1]
+    assert product.mean() == pytest.approx((1 - correlation) / n_cases, abs=4.5 * product.std() / n_sets**0.5)
 
 
 def test_constant_builds_are_equal_and_no_one_wins() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 from fastgate.errors import ArgumentError, DataError
 from fastgate.frames import Samples, pack, read_samples
 from fastgate.frames.placement import find_placement
+from fastgate.frames.portion_rows import lock_file
 from fastgate.frames.portions import Portions, open_portions
 from fastgate.frames.reading import open_source
 from fastgate.progress import Step
@@ -247,3 +249,24 @@ def test_temporary_files_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert len(list((tmp_path / "spare").rglob("*.arrow"))) > 4
     portions.close()  # type: ignore[attr-defined]
     assert not list((tmp_path / "spare").iterdir())
+
+
+def test_what_killed_processes_left_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    old, new, busy = (tmp_path / f"fastgate-rows-{name}" for name in ("old", "new", "busy"))
+    for folder in (old, new, busy):
+        folder.mkdir()
+        (folder / "000000-000000.arrow").write_text("")
+    for folder in (old, busy):
+        os.utime(folder, (0, 0))
+    frame = runs().sample(fraction=1.0, shuffle=True, seed=2)
+    frame.write_parquet(tmp_path / "runs.parquet")
+    with (busy / "lock").open("ab") as lock:
+        os.utime(busy, (0, 0))
+        lock_file(lock)
+        for _ in open_portions(tmp_path / "runs.parquet", memory=MIB).read(BASELINES):
+            pass
+    assert not old.exists()
+    assert new.exists()
+    assert busy.exists()
+    assert len(list(tmp_path.glob("fastgate-rows-*"))) == 2

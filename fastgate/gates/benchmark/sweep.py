@@ -6,6 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 __all__ = ["BenchmarkSweep", "benchmark_sweep"]
 
 _PARTS: Final = "parts"
+_LOCK: Final = ".lock"
 # Where the parts of each table are; the verdicts' are put together at last.
 _FOLDERS: Final = {name: _PARTS if name == "verdicts" else name for name in TABLES}
 # A file of a part; with a dot before it and more behind it, one that was being written when the process was killed.
@@ -62,12 +64,16 @@ class BenchmarkSweep:
         The policy as applied.
     evidence : dict
         Versions, policy hash, input fingerprint, counts.
+    parts, kept : int
+        In how many parts it was written, and how many of them an earlier run had left.
     """
 
     folder: Path
     verdicts: pl.DataFrame
     policy: dict[str, Any]
     evidence: dict[str, Any]
+    parts: int
+    kept: int
 
     gate = "benchmark"
 
@@ -193,10 +199,16 @@ def benchmark_sweep(
         memory=memory,
         listener=listener,
     )
+    with _taken(place):
+        return _written(request, place, resume, listener)
+
+
+def _written(request: Request, place: Path, resume: bool, listener: Listener) -> BenchmarkSweep:
     # Without its manifest the folder is no result: nobody takes an earlier one, or half of this, for it.
     (place / storage.MANIFEST).unlink(missing_ok=True)
     if not resume:
         _clear(place, keep=frozenset())
+    before = {file.name for file in (place / _PARTS).glob("*.json")}
     so_far: Seen | None = None
     parts: list[dict[str, Any]] = []
     for portion, family in zip(portions_of(request, listener), families(request, listener), strict=False):
@@ -211,9 +223,53 @@ def benchmark_sweep(
     verdicts = _verdicts(place, files["verdicts"], request.candidates)
     files["verdicts"] = storage.write_table(verdicts, place, "verdicts.parquet")
     _clear(place, keep=frozenset(file["file"] for part in parts for file in part["tables"].values()))
-    sweep = BenchmarkSweep(place, verdicts, to_dict(request.rules), record)
+    kept = sum(f"{Path(part['tables']['cells']['file']).stem}.json" in before for part in parts)
+    sweep = BenchmarkSweep(place, verdicts, to_dict(request.rules), record, len(parts), kept)
     storage.write_manifest(sweep, place, files)
     return sweep
+
+
+@contextmanager
+def _taken(place: Path) -> Iterator[None]:
+    """Keep other sweeps out of the folder; refuse one that holds anything else.
+
+    Raises
+    ------
+    DataError
+    """
+    from fastgate.frames.portion_rows import lock_file
+
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        there = {path.name for path in place.iterdir()}
+        manifest = place / storage.MANIFEST
+        gate = json.loads(manifest.read_bytes()).get("gate") if storage.MANIFEST in there else None
+    except (OSError, ValueError, AttributeError) as error:
+        raise DataError(
+            "the folder cannot be used", received=f"{type(error).__name__}: {error}", where=str(place)
+        ) from None
+    if there and gate != "benchmark" and not (there & {_PARTS, _LOCK}):
+        raise DataError(
+            "the folder holds something else, which a sweep would be mixed with",
+            expected="a folder that is not there yet, is empty, or was written by a sweep",
+            received=f"a result of the {gate} gate" if gate else ", ".join(sorted(there)[:5]),
+            where=str(place),
+        )
+    with (place / _LOCK).open("ab") as lock:
+        try:
+            lock_file(lock)
+        except BlockingIOError:
+            raise DataError(
+                "another run is writing to this folder",
+                expected="one run at a time",
+                received="a lock that another process holds",
+                where=str(place / _LOCK),
+                hint="wait for it, or write to another folder",
+            ) from None
+        try:
+            yield
+        finally:
+            (place / _LOCK).unlink(missing_ok=True)
 
 
 def _part(
@@ -278,6 +334,9 @@ def _verdicts(place: Path, files: Sequence[dict[str, str]], candidates: Sequence
 
 def _clear(place: Path, keep: frozenset[str]) -> None:
     """Remove what sweeps have written, but for some tables and, with them, the records of their parts."""
+    for name in _FOLDERS:
+        if _FOLDERS[name] == name:  # a result saved from memory has a single file here
+            (place / f"{name}.parquet").unlink(missing_ok=True)
     stems = {Path(file).stem for file in keep}
     for folder in dict.fromkeys([*_FOLDERS.values(), _PARTS]):
         for file in (place / folder).glob("*"):
