@@ -168,9 +168,9 @@ def _alarms(rows: list[dict[str, Any]]) -> RenderableType:
 def _notes(calibration: Calibration) -> list[str]:
     policy, draws = calibration.policy, calibration.evidence["counts"]["draws"]
     notes = [
-        "identical: a baseline's values are moved to the mean of this build's, then in each case both swap places at "
-        "random, so that nothing differs but by chance. Such a build should be blocked nearly always: it beats "
-        "nothing.",
+        "identical: a baseline's values are moved to the mean of this build's (and what that takes off the differences "
+        "is made up for), then in each case both swap places at random, so that nothing differs but by chance. Such a "
+        "build should be blocked nearly always: it beats nothing.",
     ]
     if calibration.table["expected"].null_count() < calibration.table.height:
         notes.append(

@@ -212,6 +212,12 @@ def rule_cases(
     ArgumentError
         As in `rule_power`.
 
+    Notes
+    -----
+    Numbers are doubled until one suffices, and the gap is then halved. Should a probability fall all the same, as that
+    of keeping a guard does, which Welch's test of very few cases calls worse by chance less often, the number found
+    suffices, but a smaller one may too, even where none is found.
+
     Examples
     --------
     Eight suites, four baselines, a difference of half a standard deviation everywhere:

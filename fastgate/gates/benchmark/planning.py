@@ -152,7 +152,10 @@ def benchmark_plan(
     A suite is won with the probability `fastgate.stats.ttest_power` at the policy's alpha; under a correction at the
     alpha that suffices whatever the other comparisons show (Bonferroni's). Guards are taken to be equal on both sides:
     one with a margin has to show it (the power of the non-inferiority test), one without fails by chance as often
-    as its test allows. Several KPIs of a suite, guards included, are taken as independent;
+    as its test allows. Under Welch's test that is less often with very few cases, so that its part of the power falls a
+    little as cases are added; the search takes power to rise with them, which errs to the safe side: the number
+    found suffices, but a smaller one may too, even where none is found. Several KPIs of a suite, guards included, are
+    taken as independent;
     KPIs that rise and fall together do better, opposed ones (a gain bought with cost) worse, by (1 - p)(1 - q) at
     most for two of power p and q. A suite that any of several KPIs decides is won at least as often as by the strongest
     alone, which is what is counted. The rule is `fastgate.stats.rule_power`, in which the share of a comparison's noise
