@@ -12,11 +12,11 @@ import pytest
 
 from fastgate.cells import Cells
 from fastgate.frames.samples import Samples
-from fastgate.gates.benchmark.drawing_setting import setting
-from fastgate.gates.benchmark.drawings import drawn_states, outcomes
+from fastgate.gates.benchmark.confidence.drawing_setting import setting
+from fastgate.gates.benchmark.confidence.drawings import drawn_states, outcomes
+from fastgate.gates.benchmark.confidence.replicates import multinomial_draw, replicate
+from fastgate.gates.benchmark.confidence.rule_states import tally, verdicts_of
 from fastgate.gates.benchmark.judgement import judge
-from fastgate.gates.benchmark.replicates import multinomial_draw, replicate
-from fastgate.gates.benchmark.rule_states import tally, verdicts_of
 from fastgate.gates.policy import effective
 from fastgate.gates.verdict import VERDICTS
 

@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     from fastgate.cells import Cells
     from fastgate.errors import ArgumentError, DataError, FastgateError, PolicyError
     from fastgate.frames import pack
-    from fastgate.gates.benchmark.calibration import Calibration, calibrate
+    from fastgate.gates.benchmark.confidence.calibration import Calibration, calibrate
     from fastgate.gates.benchmark.gate import benchmark_gate
-    from fastgate.gates.benchmark.planning import BenchmarkPlan, benchmark_plan
+    from fastgate.gates.benchmark.plans.planning import BenchmarkPlan, benchmark_plan
     from fastgate.gates.benchmark.result import BenchmarkResult
     from fastgate.gates.benchmark.sweep import BenchmarkSweep, benchmark_sweep
     from fastgate.gates.policy import load_policy
@@ -55,9 +55,9 @@ _HOMES = {
     "cells": ("Cells",),
     "errors": ("ArgumentError", "DataError", "FastgateError", "PolicyError"),
     "frames": ("pack",),
-    "gates.benchmark.calibration": ("Calibration", "calibrate"),
+    "gates.benchmark.confidence.calibration": ("Calibration", "calibrate"),
     "gates.benchmark.gate": ("benchmark_gate",),
-    "gates.benchmark.planning": ("BenchmarkPlan", "benchmark_plan"),
+    "gates.benchmark.plans.planning": ("BenchmarkPlan", "benchmark_plan"),
     "gates.policy": ("load_policy",),
     "gates.benchmark.result": ("BenchmarkResult",),
     "gates.benchmark.sweep": ("BenchmarkSweep", "benchmark_sweep"),

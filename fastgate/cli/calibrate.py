@@ -80,8 +80,8 @@ def calibrate(
 
     checked = check_outputs(outputs, [*samples, policy], FORMATS, folders=())
     with watched(quiet=as_json) as listener:
-        from fastgate.gates.benchmark.calibration import IMPROVEMENTS
-        from fastgate.gates.benchmark.calibration import calibrate as calibrated
+        from fastgate.gates.benchmark.confidence.calibration import IMPROVEMENTS
+        from fastgate.gates.benchmark.confidence.calibration import calibrate as calibrated
 
         found = calibrated(
             one_or_list(samples),

@@ -132,7 +132,7 @@ def plan(
 
     checked = check_outputs(outputs, [*pilot, policy], FORMATS, folders=())
     with working("planning"):
-        from fastgate.gates.benchmark.planning import benchmark_plan
+        from fastgate.gates.benchmark.plans.planning import benchmark_plan
 
         found = benchmark_plan(
             policy,

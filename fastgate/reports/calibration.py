@@ -12,7 +12,7 @@ from fastgate.reports import words
 from fastgate.reports.console import bullets, indented, new_table, rendered
 
 if TYPE_CHECKING:
-    from fastgate.gates.benchmark.calibration import Calibration
+    from fastgate.gates.benchmark.confidence.calibration import Calibration
     from fastgate.reports.outputs import Output
 
 __all__ = ["FORMATS", "calibration_report", "write_calibration"]

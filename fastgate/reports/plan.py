@@ -9,12 +9,12 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from fastgate.gates.benchmark.plan_design import MEANINGS
+from fastgate.gates.benchmark.plans.design import MEANINGS
 from fastgate.reports import words
 from fastgate.reports.console import bullets, indented, new_table, rendered, width_of
 
 if TYPE_CHECKING:
-    from fastgate.gates.benchmark.planning import BenchmarkPlan
+    from fastgate.gates.benchmark.plans.planning import BenchmarkPlan
     from fastgate.reports.outputs import Output
 
 __all__ = ["FORMATS", "plan_report", "write_plan"]

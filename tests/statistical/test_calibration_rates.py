@@ -11,10 +11,10 @@ from scipy import stats
 
 import fastgate
 from fastgate.frames import read_samples
-from fastgate.gates.benchmark.drawing_setting import setting
-from fastgate.gates.benchmark.drawings import outcomes
-from fastgate.gates.benchmark.loss_chances import loss_chances
-from fastgate.gates.benchmark.swaps import swapped_states
+from fastgate.gates.benchmark.confidence.drawing_setting import setting
+from fastgate.gates.benchmark.confidence.drawings import outcomes
+from fastgate.gates.benchmark.confidence.loss_chances import loss_chances
+from fastgate.gates.benchmark.confidence.swaps import swapped_states
 from fastgate.gates.policy import effective
 from fastgate.gates.verdict import OUTCOMES
 

@@ -9,12 +9,12 @@ import pytest
 import fastgate
 from fastgate.errors import ArgumentError, DataError
 from fastgate.frames import read_samples
-from fastgate.gates.benchmark.calibration import IMPROVEMENTS
-from fastgate.gates.benchmark.case_sets import Stratum
-from fastgate.gates.benchmark.drawing_setting import setting
-from fastgate.gates.benchmark.improvements import improvement
+from fastgate.gates.benchmark.confidence.calibration import IMPROVEMENTS
+from fastgate.gates.benchmark.confidence.case_sets import Stratum
+from fastgate.gates.benchmark.confidence.drawing_setting import setting
+from fastgate.gates.benchmark.confidence.improvements import improvement
+from fastgate.gates.benchmark.confidence.loss_chances import loss_chances
 from fastgate.gates.benchmark.judgement import judge
-from fastgate.gates.benchmark.loss_chances import loss_chances
 from fastgate.gates.policy import effective
 
 SUITES = ("s", "t", "u")
@@ -55,8 +55,8 @@ def share(found: fastgate.Calibration, scenario: str, event: str, better: str | 
 @pytest.mark.parametrize("correction", ["none", "holm"])
 def test_a_draw_is_the_gate_on_swapped_data(test: str, correction: str) -> None:
     """Swapped by hand, improved by hand and judged by the gate: the same shares of every event."""
-    from fastgate.gates.benchmark.drawings import outcomes
-    from fastgate.gates.benchmark.swaps import swapped_states
+    from fastgate.gates.benchmark.confidence.drawings import outcomes
+    from fastgate.gates.benchmark.confidence.swaps import swapped_states
     from fastgate.gates.verdict import OUTCOMES
     from fastgate.kernels.swapped_states import swapped_cases
 
@@ -242,7 +242,7 @@ def test_a_huge_guard_is_no_warning() -> None:
 @pytest.mark.parametrize("correlation", [0.0, 0.6, 0.97])
 def test_identical_builds_are_as_far_apart_as_fresh_ones(n_cases: int, correlation: float) -> None:
     """Over all swaps and many data sets: the squared difference of means, its squared error, and their products."""
-    from fastgate.gates.benchmark.swaps import _made_identical
+    from fastgate.gates.benchmark.confidence.swaps import _made_identical
 
     rng = np.random.default_rng(3)
     n_sets = 40_000
@@ -286,7 +286,7 @@ def test_the_same_seed_the_same_table(monkeypatch) -> None:
     assert fastgate.calibrate(mixed, policy(), draws=300, improvements=["0.5sd"], seed=3).table.equals(
         one.table
     )
-    from fastgate.gates.benchmark import drawings
+    from fastgate.gates.benchmark.confidence import drawings
 
     monkeypatch.setattr(drawings, "_CHUNK", 37)
     alone = fastgate.calibrate(

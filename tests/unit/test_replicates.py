@@ -10,11 +10,11 @@ from drawn_sweeps import CANDIDATES, random_policy, random_previous, random_runs
 import fastgate
 from fastgate.errors import ArgumentError, DataError
 from fastgate.frames import read_samples
-from fastgate.gates.benchmark.drawing_setting import setting
-from fastgate.gates.benchmark.drawings import drawn_states, outcomes
+from fastgate.gates.benchmark.confidence.drawing_setting import setting
+from fastgate.gates.benchmark.confidence.drawings import drawn_states, outcomes
+from fastgate.gates.benchmark.confidence.replicates import multinomial_draw, replicate, wins_before
+from fastgate.gates.benchmark.confidence.rule_states import FAULTY, tally, verdicts_of
 from fastgate.gates.benchmark.judgement import judge
-from fastgate.gates.benchmark.replicates import multinomial_draw, replicate, wins_before
-from fastgate.gates.benchmark.rule_states import FAULTY, tally, verdicts_of
 from fastgate.gates.policy import effective
 from fastgate.gates.verdict import OUTCOMES, VERDICTS
 
@@ -241,7 +241,7 @@ def test_nothing_but_data_policy_and_seed_changes_a_share(change: dict[str, Any]
     for data in (few, pl.concat([few, extra])):
         alone = replicate(read_samples(data), rules, ["c03", "c07"], **how)
         assert alone.equals(whole.filter(pl.col("candidate").is_in(["c03", "c07"])))
-    from fastgate.gates.benchmark import drawings
+    from fastgate.gates.benchmark.confidence import drawings
 
     for chunk in (1, 7, 64):
         monkeypatch.setattr(drawings, "_CHUNK", chunk)

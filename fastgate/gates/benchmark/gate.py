@@ -63,7 +63,7 @@ def benchmark_gate(
     replicates : int, optional
         Draw the cases of each suite anew so many times, with replacement, and judge every candidate by each
         drawing: the verdicts then say in which share of them a candidate passes, is reviewed and is blocked. See
-        `fastgate.gates.benchmark.replicates.replicate` for what these shares mean.
+        `fastgate.gates.benchmark.confidence.replicates.replicate` for what these shares mean.
     replicates_seed : int, optional
         Of the drawings, 0 or more.
     memory : int, optional

@@ -34,8 +34,8 @@ from fastgate.progress import Listener, Step
 if TYPE_CHECKING:
     from fastgate.frames.portions import Portion, Portions
     from fastgate.frames.samples import Content
+    from fastgate.gates.benchmark.confidence.replicates import Replicates
     from fastgate.gates.benchmark.policy import BenchmarkRules
-    from fastgate.gates.benchmark.replicates import Replicates
     from fastgate.gates.benchmark.result import BenchmarkResult
 
 __all__ = ["Request", "Seen", "evidence_of", "families", "judge_portion", "portions_of", "prepare", "seen"]
@@ -115,7 +115,7 @@ def prepare(
     _check(portions, rules)
     again: Replicates | None = None
     if replicates is not None or replicates_seed:
-        from fastgate.gates.benchmark.replicates import requested
+        from fastgate.gates.benchmark.confidence.replicates import requested
 
         again = requested(replicates, replicates_seed, portions.whole, rules)
     over_sweep = rules.correction.method != "none" and rules.correction.family == "sweep"
@@ -196,7 +196,7 @@ def judge_portion(request: Request, portion: Portion, sweep: SweepPvalues | None
         won_before = won_before.filter(pl.col("candidate").cast(pl.String).is_in(candidates))
     tables = judge(samples, rules, candidates, won_before=won_before, unmatched=unmatched, sweep=sweep)
     if request.replicates is not None:
-        from fastgate.gates.benchmark.replicates import with_shares
+        from fastgate.gates.benchmark.confidence.replicates import with_shares
 
         tables["verdicts"] = with_shares(
             tables["verdicts"],

@@ -129,7 +129,8 @@ class BenchmarkResult:
     verdicts : DataFrame
         A row per candidate: candidate, verdict, baselines_beaten, baselines, fewest_wins, required, lost_suites,
         reasons; and, where they were asked for, the number of `replicates` and the shares of them with each verdict,
-        share_pass, share_review and share_block (see `fastgate.gates.benchmark.replicates.replicate`), else null.
+        share_pass, share_review and share_block (see `fastgate.gates.benchmark.confidence.replicates.replicate`), else
+        null.
     baselines : DataFrame
         A row per candidate and baseline: wins, losses, ties, undefined, required, verdict, lost_suites, reasons.
     suites : DataFrame

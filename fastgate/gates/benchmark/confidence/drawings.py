@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fastgate import threads
-from fastgate.gates.benchmark.case_sets import Group, Stratum
-from fastgate.gates.benchmark.drawing_setting import Setting, SuitePlan, frozen
+from fastgate.gates.benchmark.confidence.case_sets import Group, Stratum
+from fastgate.gates.benchmark.confidence.drawing_setting import Setting, SuitePlan, frozen
 from fastgate.kernels.drawing_records import SIGNIFICANT, DrawnRows, Sides, Statistics
 
 __all__ = [

@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from fastgate.gates.benchmark.case_sets import Group, case_sets, groups
 from fastgate.gates.benchmark.cell_grids import cell_numbers
 from fastgate.gates.benchmark.comparisons import compare, rule_table
-from fastgate.gates.benchmark.rule_states import RuleTables, rule_tables
+from fastgate.gates.benchmark.confidence.case_sets import Group, case_sets, groups
+from fastgate.gates.benchmark.confidence.rule_states import RuleTables, rule_tables
 from fastgate.kernels.drawing_records import Levels, RuleRows
 
 if TYPE_CHECKING:

@@ -11,14 +11,14 @@ import numpy.typing as npt
 import polars as pl
 
 from fastgate.errors import ArgumentError, DataError
-from fastgate.gates.benchmark.drawing_setting import Setting, setting
-from fastgate.gates.benchmark.drawings import chunks, drawn_states, outcomes
-from fastgate.gates.benchmark.improvements import Improvement, improvement
+from fastgate.gates.benchmark.confidence.drawing_setting import Setting, setting
+from fastgate.gates.benchmark.confidence.drawings import chunks, drawn_states, outcomes
+from fastgate.gates.benchmark.confidence.improvements import Improvement, improvement
+from fastgate.gates.benchmark.confidence.loss_chances import loss_chances
+from fastgate.gates.benchmark.confidence.replicates import multinomial_draw, require_drawable, verdict_counts
+from fastgate.gates.benchmark.confidence.rule_states import FAULTY, tally, verdicts_of
+from fastgate.gates.benchmark.confidence.swaps import swapped_states
 from fastgate.gates.benchmark.inventory import inventory, require_cases, require_listed, require_measured
-from fastgate.gates.benchmark.loss_chances import loss_chances
-from fastgate.gates.benchmark.replicates import multinomial_draw, require_drawable, verdict_counts
-from fastgate.gates.benchmark.rule_states import FAULTY, tally, verdicts_of
-from fastgate.gates.benchmark.swaps import swapped_states
 from fastgate.gates.evidence import evidence
 from fastgate.gates.names import chosen_candidates
 from fastgate.gates.policy import PolicySource, effective, to_dict

@@ -11,15 +11,15 @@ import polars as pl
 
 from fastgate import threads
 from fastgate.errors import ArgumentError, DataError
-from fastgate.gates.benchmark.drawing_setting import Setting, setting
-from fastgate.gates.benchmark.drawings import Draw, chunks, drawn_states, outcomes
+from fastgate.gates.benchmark.confidence.drawing_setting import Setting, setting
+from fastgate.gates.benchmark.confidence.drawings import Draw, chunks, drawn_states, outcomes
+from fastgate.gates.benchmark.confidence.rule_states import tally, verdicts_of
 from fastgate.gates.benchmark.result import TABLES
-from fastgate.gates.benchmark.rule_states import tally, verdicts_of
 from fastgate.gates.verdict import VERDICTS
 
 if TYPE_CHECKING:
     from fastgate.frames.samples import Samples
-    from fastgate.gates.benchmark.case_sets import Stratum
+    from fastgate.gates.benchmark.confidence.case_sets import Stratum
     from fastgate.gates.benchmark.policy import BenchmarkRules
 
 __all__ = [

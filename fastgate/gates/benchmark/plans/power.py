@@ -30,7 +30,7 @@ class SuitePowers:
     rules : BenchmarkRules
         The policy as applied.
     table : DataFrame
-        From `fastgate.gates.benchmark.plan_design.design`.
+        From `fastgate.gates.benchmark.plans.design.design`.
     level : float
         The alpha of a deciding comparison.
     """

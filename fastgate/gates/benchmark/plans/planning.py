@@ -10,9 +10,9 @@ import numpy as np
 import polars as pl
 
 from fastgate.errors import ArgumentError
-from fastgate.gates.benchmark.plan_design import PerKpi, design, pilot_noise
-from fastgate.gates.benchmark.plan_power import SuitePowers
-from fastgate.gates.benchmark.plan_tables import (
+from fastgate.gates.benchmark.plans.design import PerKpi, design, pilot_noise
+from fastgate.gates.benchmark.plans.power import SuitePowers
+from fastgate.gates.benchmark.plans.tables import (
     assumptions,
     baseline_table,
     comparison_table,
@@ -53,7 +53,7 @@ class BenchmarkPlan:
         A row per suite, KPI that counts and baseline: suite, kpi, baseline, role, direction, sd (the root of the mean
         of both variances), sd_candidate, sd_baseline, correlation, effect (the gain planned for; of guards 0),
         standardised_effect (effect / sd), observed_effect (the pilot's gain), margin, cases_now, power_now, min_cases,
-        cases_needed, reason: a code of `fastgate.gates.benchmark.plan_design.MEANINGS`, or null.
+        cases_needed, reason: a code of `fastgate.gates.benchmark.plans.design.MEANINGS`, or null.
     assumptions : tuple of str
         What the numbers take for granted, in sentences.
     policy : dict

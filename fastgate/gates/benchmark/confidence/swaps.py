@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from fastgate import threads
-from fastgate.gates.benchmark.drawing_setting import Setting
-from fastgate.gates.benchmark.drawings import Block, States, aligned
-from fastgate.gates.benchmark.improvements import Improvement
+from fastgate.gates.benchmark.confidence.drawing_setting import Setting
+from fastgate.gates.benchmark.confidence.drawings import Block, States, aligned
+from fastgate.gates.benchmark.confidence.improvements import Improvement
 from fastgate.kernels.drawing_records import Sides, Statistics
 
 if TYPE_CHECKING:

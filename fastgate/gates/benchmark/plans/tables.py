@@ -9,7 +9,7 @@ import numpy.typing as npt
 import polars as pl
 
 if TYPE_CHECKING:
-    from fastgate.gates.benchmark.plan_power import SuitePowers
+    from fastgate.gates.benchmark.plans.power import SuitePowers
     from fastgate.gates.benchmark.policy import BenchmarkRules
     from fastgate.stats.planning import RulePower
 

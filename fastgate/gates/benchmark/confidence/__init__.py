@@ -1,0 +1,1 @@
+"""How sure a verdict is, and how often the rule errs: cases drawn anew, and labels swapped."""
