@@ -217,8 +217,10 @@ def _bytes_a_row(source: Source, layout: Layout) -> int:
     if not _packed(layout):
         return _BYTES_A_ROW
     lists = [layout.columns[name] for name in layout.shape.data]
-    first = next(source.batches(lists, 1000))
+    source.require(lists)
     with translated("the lists cannot be read", source.where):
+        query = source.query(lists) if source.query is not None else source.fetch(lists).lazy()
+        first = query.head(1000).collect()
         lengths = first.select(pl.col(name).list.len().mean() for name in lists).row(0)
     return _BYTES_A_ROW + int(_BYTES_A_VALUE * sum(length or 0 for length in lengths))
 
