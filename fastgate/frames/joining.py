@@ -42,7 +42,14 @@ def joined(sources: Sequence[Source]) -> Source:
     query = _joined_query(sources) if textual == all(source.textual for source in sources) else None
     counts = [source.count for source in sources if source.count is not None]
     count = (lambda: sum(one() for one in counts)) if len(counts) == len(sources) else None
-    return Source(where, names, textual, fetch, query, sum(source.n_bytes for source in sources), count)
+    totals = [source.list_values for source in sources if source.list_values is not None]
+
+    def list_values(columns: list[str]) -> int:
+        return sum(one(columns) for one in totals)
+
+    size = sum(source.n_bytes for source in sources)
+    known = list_values if len(totals) == len(sources) else None
+    return Source(where, names, textual, fetch, query, size, count, known)
 
 
 def _joined_query(sources: Sequence[Source]) -> Callable[[list[str]], pl.LazyFrame] | None:

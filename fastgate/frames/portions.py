@@ -219,10 +219,15 @@ def _bytes_a_row(source: Source, layout: Layout) -> int:
     lists = [layout.columns[name] for name in layout.shape.data]
     source.require(lists)
     with translated("the lists cannot be read", source.where):
-        query = source.query(lists) if source.query is not None else source.fetch(lists).lazy()
-        first = query.head(1000).collect()
-        lengths = first.select(pl.col(name).list.len().mean() for name in lists).row(0)
-    return _BYTES_A_ROW + int(_BYTES_A_VALUE * sum(length or 0 for length in lengths))
+        if source.list_values is not None and source.count is not None:
+            length = source.list_values(lists) / max(source.count(), 1)
+        else:
+            query = source.query(lists) if source.query is not None else source.fetch(lists).lazy()
+            lengths = (
+                query.head(1000).collect().select(pl.col(name).list.len().mean() for name in lists).row(0)
+            )
+            length = sum(mean or 0 for mean in lengths)
+    return _BYTES_A_ROW + int(_BYTES_A_VALUE * length)
 
 
 def _all(source: Source, layout: Layout, trials: str) -> Samples:

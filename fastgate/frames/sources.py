@@ -34,6 +34,8 @@ class Source:
         What it takes on disk, where there is a `query`.
     count : callable or None, optional
         The number of rows, where the source knows it without being read.
+    list_values : callable or None, optional
+        From names of columns of lists to the number of values in them, where the source knows it.
     """
 
     where: str
@@ -43,6 +45,7 @@ class Source:
     query: Callable[[list[str]], pl.LazyFrame] | None = None
     n_bytes: int = 0
     count: Callable[[], int] | None = None
+    list_values: Callable[[list[str]], int] | None = None
 
     def read(self, names: Sequence[str]) -> pl.DataFrame:
         """The columns `names`, each once, in this order.
