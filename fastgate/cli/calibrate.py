@@ -55,6 +55,7 @@ Examples:
     help="Write the calibration to a .json file, or its table to .csv or .parquet. Repeatable.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the calibration as JSON and nothing else.")
+@options.progress_option
 def calibrate(
     samples: tuple[str, ...],
     policy: str,
@@ -67,6 +68,7 @@ def calibrate(
     shape: str | None,
     outputs: tuple[str, ...],
     as_json: bool,
+    progress: str,
 ) -> None:
     """Say how often the benchmark gate is wrong, and how often right, on data like SAMPLES.
 
@@ -79,7 +81,7 @@ def calibrate(
     from fastgate.reports.outputs import check_outputs
 
     checked = check_outputs(outputs, [*samples, policy], FORMATS, folders=())
-    with watched(quiet=as_json) as listener:
+    with watched(progress, quiet=as_json) as listener:
         from fastgate.gates.benchmark.confidence.calibration import IMPROVEMENTS
         from fastgate.gates.benchmark.confidence.calibration import calibrate as calibrated
 

@@ -440,3 +440,27 @@ def test_a_stratum_has_the_key_of_its_suite_and_cases_alone() -> None:
     assert keys[0] == keys[1]
     assert len({stratum.key for (stratum,) in keys[0]}) == 3
     assert all(isinstance(stratum, Stratum) and stratum.n_cases == 5 for (stratum,) in keys[0])
+
+
+def test_many_candidates_are_to_be_named():
+    builds = ["old", *(f"new{i:02}" for i in range(21))]
+    runs = pl.DataFrame(
+        {
+            "build": np.repeat(builds, 5),
+            "suite": "s",
+            "kpi": "k",
+            "case": np.tile(np.arange(5), len(builds)),
+            "value": np.random.default_rng(1).normal(size=5 * len(builds)),
+        }
+    )
+    policy = {
+        "gate": "benchmark",
+        "name": "many",
+        "baselines": ["old"],
+        "min_suite_wins": 1,
+        "suites": ["s"],
+        "kpis": {"k": {"direction": "higher"}},
+    }
+    with pytest.raises(ArgumentError, match="many candidates to calibrate"):
+        fastgate.calibrate(runs, policy, draws=2)
+    assert fastgate.calibrate(runs, policy, draws=2, candidates=["new03"]).candidates == ["new03"]

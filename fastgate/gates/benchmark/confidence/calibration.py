@@ -31,6 +31,7 @@ SCENARIOS: Final = ("identical", "rebuild", "improved")
 EVENTS: Final = ("pass", "review", "block", "one_lost", "one_or_more_lost", "two_or_more_lost")
 IMPROVEMENTS: Final = ("0.2sd", "0.5sd", "0.8sd")
 MOST_DRAWS: Final = 10_000_000
+MOST_CANDIDATES: Final = 20
 
 Flags = npt.NDArray[np.uint8]
 Counts = npt.NDArray[np.int64]
@@ -107,7 +108,7 @@ def calibrate(
     policy : path, preset name, dict or BenchmarkPolicy
         The rule, whose test is ``welch`` or ``paired``.
     candidates : sequence of str, optional
-        The builds whose data are used; all but the baselines unless given.
+        The builds whose data are used; all but the baselines, 20 at most, unless given.
     improvements : sequence of str, optional
         By how much a candidate is made better: ``"0.02"`` in the KPI's unit, ``"0.5sd"`` in standard deviations, of
         every deciding KPI; or of some, ``"auc=0.01,cost=0.2sd"``. Always above 0: better, whichever direction that is.
@@ -208,6 +209,13 @@ def calibrate(
     judged = chosen_candidates(
         [name for name in names if not runs or name not in rules.baselines], rules.baselines, candidates, side
     )
+    if candidates is None and len(judged) > MOST_CANDIDATES:
+        raise ArgumentError(
+            "these are many candidates to calibrate the rule on",
+            expected=f"the names of those that matter, or {MOST_CANDIDATES} at most",
+            received=f"{len(judged):,} candidates",
+            hint="a typical build says how the rule fares on such data: --candidate NAME, in Python candidates=[...]",
+        )
     at = setting(samples, rules, judged)
     table = _table(at, better, draws, seed, listener)
     faulty = {
