@@ -64,10 +64,7 @@ def _joined_query(sources: Sequence[Source]) -> Callable[[list[str]], pl.LazyFra
         for part, source in zip(parts, sources, strict=True):
             with translated("the file cannot be read", source.where):
                 schemas.append(part.collect_schema())
-        types = {
-            name: _common(name, [pl.Series(dtype=schema[name]) for schema in schemas], sources)
-            for name in wanted
-        }
+        types = {name: _common(name, [schema[name] for schema in schemas], sources) for name in wanted}
         return pl.concat(
             [
                 part.with_columns(
@@ -98,7 +95,7 @@ def _require_everywhere(names: Sequence[str], sources: Sequence[Source]) -> None
 
 def _alike(name: str, columns: list[pl.Series], sources: Sequence[Source]) -> list[pl.Series]:
     """One column of all files in one type."""
-    common = _common(name, columns, sources)
+    common = _common(name, [column.dtype for column in columns], sources)
     texts = [column for column, source in zip(columns, sources, strict=True) if source.textual]
     if texts and (common == pl.Null or common in (*_TEXTS, pl.Date, pl.Boolean) or common.is_integer()):
         common = pl.String()
@@ -111,27 +108,29 @@ def _alike(name: str, columns: list[pl.Series], sources: Sequence[Source]) -> li
         ]
     elif texts:
         typed = next(source for source in sources if not source.textual)
-        raise _unlike(name, common, texts[0], typed, next(source for source in sources if source.textual))
+        raise _unlike(
+            name, common, texts[0].dtype, typed, next(source for source in sources if source.textual)
+        )
     return [column.cast(common) for column in columns]
 
 
-def _common(name: str, columns: list[pl.Series], sources: Sequence[Source]) -> Any:
+def _common(name: str, types: list[Any], sources: Sequence[Source]) -> Any:
     """The type that holds what the column has in each file; text of CSV files aside, unless there is nothing else."""
     common: Any = pl.Null()
-    for column, source in zip(columns, sources, strict=True):
+    for dtype, source in zip(types, sources, strict=True):
         # The text of a CSV file may be a name or a number: the files with types tell which.
-        wider = common if source.textual else _wider(common, column.dtype)
+        wider = common if source.textual else _wider(common, dtype)
         if wider is None:
-            raise _unlike(name, common, column, sources[0], source)
+            raise _unlike(name, common, dtype, sources[0], source)
         common = wider
     return pl.String() if all(source.textual for source in sources) else common
 
 
-def _unlike(name: str, common: Any, column: pl.Series, first: Source, other: Source) -> DataError:
+def _unlike(name: str, common: Any, dtype: Any, first: Source, other: Source) -> DataError:
     return DataError(
         "the files do not have the same types",
         expected=f"{name}: {common}, as in {first.where}",
-        received=f"{name}: {column.dtype}" + (" (CSV text)" if other.textual else ""),
+        received=f"{name}: {dtype}" + (" (CSV text)" if other.textual else ""),
         where=other.where,
         hint="write the column in one type in every file",
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,8 +18,6 @@ __all__ = ["Placed", "cells_of", "place_measurements"]
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
-
-_NOTHING: Final = np.empty(0, np.int64)
 
 
 class Placed(NamedTuple):

@@ -11,7 +11,7 @@ import polars as pl
 
 from fastgate import threads
 from fastgate.frames.samples import CellMoments, Content, Samples, cell_digests, content_of
-from fastgate.kernels.records import MomentArrays
+from fastgate.kernels.records import MomentArrays, moment_columns, read_only
 from fastgate.kernels.status import TOO_FEW
 
 __all__ = ["merged_samples"]
@@ -63,9 +63,7 @@ def merged_samples(parts: Iterable[Samples], n_rows: int) -> tuple[Samples, Cont
         raise AssertionError("no part has rows")
     order = sums.keys.with_row_index().sort(_KEYS)["index"].to_numpy()
     keys = sums.keys[order]
-    moments = MomentArrays._make(np.ascontiguousarray(column[order]) for column in sums.moments)
-    for column in moments:
-        column.flags.writeable = False
+    moments = read_only(MomentArrays._make(column[order] for column in sums.moments))
     index = keys.select(
         *(keys[name].cast(pl.Enum(keys[name].unique().sort())) for name in _KEYS),
         pl.Series("n_duplicates", sums.duplicates[order].astype(np.uint32)),
@@ -98,10 +96,11 @@ def _sums(samples: Samples) -> _Sums:
 
 def _nothing(n_cells: int) -> MomentArrays:
     """The moments of cells without values."""
-    counts, numbers = np.zeros((3, n_cells), np.int64), np.zeros((4, n_cells))
-    codes = np.zeros((2, n_cells), np.int8)
-    codes[1] = TOO_FEW
-    return MomentArrays._make([*counts[:2], *numbers, counts[2], *codes])
+    moments = moment_columns(n_cells)
+    for column in moments:
+        column[:] = 0
+    moments.status[:] = TOO_FEW
+    return moments
 
 
 def _merged(one: _Sums, other: _Sums) -> _Sums:
@@ -125,11 +124,11 @@ def _merged(one: _Sums, other: _Sums) -> _Sums:
 
 
 def _spread(moments: MomentArrays, places: Integers, n: int) -> MomentArrays:
-    out: list[npt.NDArray[Any]] = [*_nothing(n)]
-    for target, column in zip(out, moments, strict=True):
+    out = _nothing(n)
+    columns: Iterable[tuple[npt.NDArray[Any], npt.NDArray[Any]]] = zip(out, moments, strict=True)
+    for target, column in columns:
         target[places] = column
-        target.flags.writeable = False
-    return MomentArrays._make(out)
+    return read_only(out)
 
 
 def _column(column: npt.NDArray[Any], places: Integers, n: int) -> npt.NDArray[Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NamedTuple
 
 import polars as pl
@@ -71,6 +71,7 @@ class Portions:
     content: Content | None = None
     _opened: Opened | None = None
     _placement: Placement | None = None
+    _beside: dict[tuple[str, ...], pl.DataFrame] = field(default_factory=dict)
 
     def baselines(self, names: Sequence[str]) -> Samples | None:
         """The measurements of some builds; of `whole` all there is. None where none of them was measured.
@@ -79,10 +80,19 @@ class Portions:
         """
         if self.whole is not None:
             return self.whole
-        found = [name for name in names if name in set(self.builds)]
-        if self.shape == "pairs" or not found or self._opened is None:
-            return None
-        return self._opened.samples([self._opened.rows_of(found)])
+        rows = self._rows_of(self._measured(names))
+        return None if rows is None or self._opened is None else self._opened.samples([rows])
+
+    def _measured(self, names: Sequence[str]) -> tuple[str, ...]:
+        """The baselines that have rows of their own."""
+        known = set(self.builds)
+        return tuple(name for name in names if name in known) if self.shape == "runs" else ()
+
+    def _rows_of(self, builds: tuple[str, ...]) -> pl.DataFrame | None:
+        """The rows of the baselines, read once: in a table in any order that takes a pass over all of it."""
+        if builds and builds not in self._beside and self._opened is not None:
+            self._beside[builds] = self._opened.rows_of(builds)
+        return self._beside.get(builds)
 
     def read(self, names: Sequence[str] = (), listener: Listener = unheard) -> Iterator[Portion]:
         """All measurements, portion by portion, each build in one of them; the next is read while one is in use.
@@ -110,8 +120,8 @@ class Portions:
         if self._opened is None or self._placement is None:
             raise AssertionError("neither measurements nor where they are")
         opened, placement = self._opened, self._placement
-        found = [name for name in names if name in set(self.builds)] if self.shape == "runs" else []
-        beside = opened.rows_of(found) if found else None
+        found = self._measured(names)
+        beside = self._rows_of(found)
         known = opened.samples([beside]).content if beside is not None else None
         held = placement.most_held()
         stands = held is not None and held <= max(opened.portion_rows, int(placement.counts.max()))

@@ -21,7 +21,7 @@ from fastgate.gates.safety import result as safety
 from fastgate.gates.safety.result import SafetyResult
 from fastgate.gates.stability import result as stability
 from fastgate.gates.stability.result import StabilityResult
-from fastgate.gates.tables import SCHEMA_VERSION, Judged, Result, digest, from_rows, to_dict, typed
+from fastgate.gates.tables import SCHEMA_VERSION, Judged, Result, completed, digest, from_rows, to_dict, typed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -230,11 +230,6 @@ def _changed(path: Path) -> DataError:
     )
 
 
-def _completed(table: pl.DataFrame, later: tuple[str, ...]) -> pl.DataFrame:
-    """The table with the columns that its release did not have yet, as null."""
-    return table.with_columns(pl.lit(None).alias(name) for name in later if name not in table.columns)
-
-
 def _stored(
     folder: Path,
     columns: dict[str, Any],
@@ -250,7 +245,7 @@ def _stored(
     if file_digest(path) != files["sha256"]:
         raise _changed(path)
     table = pl.read_ipc(path) if path.suffix == ".arrow" else pl.read_parquet(path)
-    return typed(columns, _completed(table, later))
+    return typed(columns, completed(columns, table, later))
 
 
 def _put_together(stored: dict[str, Any]) -> dict[str, pl.DataFrame]:

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, Protocol
 
 import msgspec
 import polars as pl
 
-__all__ = ["SCHEMA_VERSION", "Judged", "Result", "digest", "from_rows", "to_dict", "typed", "verdict_of"]
+__all__ = [
+    "SCHEMA_VERSION",
+    "Judged",
+    "Result",
+    "completed",
+    "digest",
+    "from_rows",
+    "to_dict",
+    "typed",
+    "verdict_of",
+]
 
 SCHEMA_VERSION: Final = 1
 
@@ -87,6 +97,12 @@ def from_rows(columns: Mapping[str, Any], rows: list[dict[str, Any]]) -> pl.Data
     """
     schema = {name: pl.String if dtype is None else dtype for name, dtype in columns.items()}
     return typed(columns, pl.DataFrame(rows, schema=schema, orient="row"))
+
+
+def completed(columns: Mapping[str, Any], frame: pl.DataFrame, later: Sequence[str]) -> pl.DataFrame:
+    """The frame with those of the columns `later` that it lacks, as null in their types."""
+    lacking = [name for name in later if name not in frame.columns]
+    return frame.with_columns(pl.lit(None, columns[name]).alias(name) for name in lacking)
 
 
 def typed(columns: Mapping[str, Any], frame: pl.DataFrame) -> pl.DataFrame:

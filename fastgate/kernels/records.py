@@ -7,7 +7,15 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["MomentArrays", "PairMomentArrays", "PairedArrays", "PairedShownArrays", "WelchArrays"]
+__all__ = [
+    "MomentArrays",
+    "PairMomentArrays",
+    "PairedArrays",
+    "PairedShownArrays",
+    "WelchArrays",
+    "moment_columns",
+    "read_only",
+]
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -98,3 +106,19 @@ class PairedShownArrays(NamedTuple):
     """Two-sided."""
     correlation: Floats
     cohens_dz: Floats
+
+
+def moment_columns(n_cells: int) -> MomentArrays:
+    """Unwritten moments of n_cells cells."""
+    # A block of each type, not nine arrays: fewer fresh pages for the system to clear.
+    counts, numbers = np.empty((3, n_cells), np.int64), np.empty((4, n_cells))
+    codes = np.empty((2, n_cells), np.int8)
+    return MomentArrays._make([*counts[:2], *numbers, counts[2], *codes])
+
+
+def read_only(moments: MomentArrays) -> MomentArrays:
+    """The same arrays behind read-only views, which is what kernels are compiled for."""
+    views = [array.view() for array in moments]
+    for view in views:
+        view.flags.writeable = False
+    return MomentArrays._make(views)

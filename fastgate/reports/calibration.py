@@ -41,14 +41,9 @@ def write_calibration(calibration: Calibration, output: Output) -> None:
     DataError
         When it cannot be written.
     """
-    from fastgate.gates.storage import to_json, write_aside
+    from fastgate.reports.outputs import write_data
 
-    if output.ending == ".json":
-        data = to_json(calibration.to_dict())
-        write_aside(output.path, lambda file: file.write(data))
-    else:
-        table = calibration.table
-        write_aside(output.path, table.write_csv if output.ending == ".csv" else table.write_parquet)
+    write_data(output, calibration.to_dict, calibration.table)
 
 
 def calibration_report(calibration: Calibration, stream: IO[str], *, saved: bool = False) -> str:

@@ -47,13 +47,9 @@ def write_intervals(intervals: pl.DataFrame, output: Output) -> None:
     DataError
         When it cannot be written.
     """
-    from fastgate.gates.storage import to_json, write_aside
+    from fastgate.reports.outputs import write_data
 
-    if output.ending == ".json":
-        data = to_json(to_dict(intervals))
-        write_aside(output.path, lambda file: file.write(data))
-    else:
-        write_aside(output.path, intervals.write_csv if output.ending == ".csv" else intervals.write_parquet)
+    write_data(output, lambda: to_dict(intervals), intervals)
 
 
 def interval_report(intervals: pl.DataFrame, stream: IO[str], *, saved: bool = False) -> str:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from fastgate.errors import ArgumentError
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from fastgate.gates.benchmark.result import BenchmarkResult
     from fastgate.gates.safety.result import SafetyResult
     from fastgate.gates.stability.result import StabilityResult
 
-__all__ = ["FORMATS", "PARQUET", "Output", "check_outputs", "loadable", "write_output"]
+__all__ = ["FORMATS", "PARQUET", "Output", "check_outputs", "loadable", "write_data", "write_output"]
 
 FORMATS: Final = {
     ".json": "everything in one file, which `fastgate explain` and --previous read",
@@ -115,6 +117,22 @@ def _check_place(path: Path, *, folder: bool) -> None:
 def loadable(outputs: Sequence[Output]) -> str | None:
     """The first output that `fastgate.load` reads; None where there is none."""
     return next((str(output.path) for output in outputs if output.ending in _LOADABLE), None)
+
+
+def write_data(output: Output, data: Callable[[], Mapping[str, Any]], table: pl.DataFrame) -> None:
+    """Write plain data as JSON, or a table as CSV or Parquet, by the output's ending; aside, then renamed.
+
+    Raises
+    ------
+    DataError
+        When it cannot be written.
+    """
+    from fastgate.gates.storage import to_json, write_aside
+
+    if output.ending == ".json":
+        write_aside(output.path, lambda file: file.write(to_json(data())))
+    else:
+        write_aside(output.path, table.write_csv if output.ending == ".csv" else table.write_parquet)
 
 
 def write_output(result: BenchmarkResult | SafetyResult | StabilityResult, output: Output) -> None:

@@ -37,14 +37,9 @@ def write_plan(plan: BenchmarkPlan, output: Output) -> None:
     DataError
         When it cannot be written.
     """
-    from fastgate.gates.storage import to_json, write_aside
+    from fastgate.reports.outputs import write_data
 
-    if output.ending == ".json":
-        data = to_json(plan.to_dict())
-        write_aside(output.path, lambda file: file.write(data))
-    else:
-        table = plan.comparisons
-        write_aside(output.path, table.write_csv if output.ending == ".csv" else table.write_parquet)
+    write_data(output, plan.to_dict, plan.comparisons)
 
 
 def plan_report(plan: BenchmarkPlan, stream: IO[str], *, saved: bool = False) -> str:

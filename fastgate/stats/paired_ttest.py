@@ -10,9 +10,9 @@ import numpy.typing as npt
 from fastgate import threads
 from fastgate.cells import Cells, as_cells
 from fastgate.errors import ArgumentError
-from fastgate.kernels.records import MomentArrays, PairedArrays, PairedShownArrays
+from fastgate.kernels.records import MomentArrays, PairedArrays, PairedShownArrays, read_only
 from fastgate.stats.status import fields, status_names
-from fastgate.stats.summary import moments_arrays, read_only
+from fastgate.stats.summary import moments_arrays
 from fastgate.stats.ttest import ALTERNATIVES, check_test, match_cells, quantile_series, unwritten
 
 __all__ = [

@@ -10,14 +10,13 @@ import numpy.typing as npt
 from fastgate import threads
 from fastgate.cells import as_cells
 from fastgate.errors import ArgumentError
-from fastgate.kernels.records import PairMomentArrays
+from fastgate.kernels.records import PairMomentArrays, moment_columns
 from fastgate.stats.paired_ttest import PairedResult, check_sizes, paired_columns, paired_result
 from fastgate.stats.status import fields
 from fastgate.stats.summary import (
     Moments,
     cell_moments,
     merge_moments,
-    moment_columns,
     public_moments,
 )
 from fastgate.stats.ttest import ALTERNATIVES, check_test, match_cells, quantile_series

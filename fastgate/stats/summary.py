@@ -10,7 +10,7 @@ import numpy.typing as npt
 from fastgate import threads
 from fastgate.cells import as_cells
 from fastgate.errors import ArgumentError
-from fastgate.kernels.records import MomentArrays
+from fastgate.kernels.records import MomentArrays, moment_columns, read_only
 from fastgate.kernels.status import NONFINITE, OK, PRECISION_LOSS, TOO_FEW
 from fastgate.stats.status import fields, status_names
 
@@ -19,12 +19,10 @@ __all__ = [
     "cell_moments",
     "mean_arrays",
     "merge_moments",
-    "moment_columns",
     "moments",
     "moments_arrays",
     "moments_from_summary",
     "public_moments",
-    "read_only",
     "variance_arrays",
 ]
 
@@ -60,22 +58,6 @@ class Moments(NamedTuple):
     """Whether all values are equal."""
     status: str | npt.NDArray[np.object_]
     """``ok``; ``too_few``: below two values; ``nonfinite``: an infinity among them, the moments are NaN."""
-
-
-def moment_columns(n_cells: int) -> MomentArrays:
-    """Unwritten moments of n_cells cells."""
-    # A block of each type, not nine arrays: fewer fresh pages for the system to clear.
-    counts, numbers = np.empty((3, n_cells), np.int64), np.empty((4, n_cells))
-    codes = np.empty((2, n_cells), np.int8)
-    return MomentArrays._make([*counts[:2], *numbers, counts[2], *codes])
-
-
-def read_only(moments: MomentArrays) -> MomentArrays:
-    """The same arrays behind read-only views, which is what kernels are compiled for."""
-    views = [array.view() for array in moments]
-    for view in views:
-        view.flags.writeable = False
-    return MomentArrays._make(views)
 
 
 def moments_arrays(values: Floats, offsets: Integers, *, third: bool = False) -> MomentArrays:

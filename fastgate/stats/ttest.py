@@ -10,9 +10,9 @@ import numpy.typing as npt
 from fastgate import threads
 from fastgate.cells import as_cells
 from fastgate.errors import ArgumentError
-from fastgate.kernels.records import MomentArrays, WelchArrays
+from fastgate.kernels.records import MomentArrays, WelchArrays, read_only
 from fastgate.stats.status import fields, status_names
-from fastgate.stats.summary import Moments, cell_moments, moments_arrays, read_only
+from fastgate.stats.summary import Moments, cell_moments, moments_arrays
 
 __all__ = [
     "ALTERNATIVES",

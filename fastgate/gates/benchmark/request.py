@@ -24,11 +24,12 @@ from fastgate.gates.benchmark.inventory import (
 from fastgate.gates.benchmark.judgement import judge
 from fastgate.gates.benchmark.parts import Tables
 from fastgate.gates.benchmark.previous import Previous, previous_wins
-from fastgate.gates.benchmark.result import with_later_columns
+from fastgate.gates.benchmark.result import LATER, TABLES
 from fastgate.gates.benchmark.significance import SweepPvalues, adjusted_parts, sweep_pvalues
 from fastgate.gates.evidence import evidence
 from fastgate.gates.names import chosen_candidates
 from fastgate.gates.policy import PolicySource, effective
+from fastgate.gates.tables import completed
 from fastgate.progress import Listener, Step
 
 if TYPE_CHECKING:
@@ -145,14 +146,15 @@ def prepare(
 def _check(portions: Portions, rules: BenchmarkRules) -> None:
     """Refuse measurements that do not fit the policy, as far as those of the baselines, or all, tell."""
     known = portions.baselines(rules.baselines)
-    if portions.whole is not None:
-        require_measured(inventory(portions.whole), rules, _side(portions))
+    found = None if known is None else inventory(known)
+    if portions.whole is not None and found is not None:
+        require_measured(found, rules, _side(portions))
     elif portions.shape == "runs":
         # Whether a suite or KPI is nowhere is known once all portions are read; of baselines, now.
         every = frozenset((name, kpi) for name, suite in rules.suites.items() for kpi in suite.kpis)
         require_measured(Inventory(frozenset(portions.builds), every), rules, "build")
-    if known is not None:
-        require_listed(inventory(known), rules)
+    if known is not None and found is not None:
+        require_listed(found, rules)
         require_cases(known, rules)
 
 
@@ -206,7 +208,7 @@ def judge_portion(request: Request, portion: Portion, sweep: SweepPvalues | None
             won_before=won_before,
             unmatched=unmatched,
         )
-    tables["verdicts"] = with_later_columns("verdicts", tables["verdicts"])
+    tables["verdicts"] = completed(TABLES["verdicts"], tables["verdicts"], LATER["verdicts"])
     return {**tables, "faults": case_faults(samples, tables["cells"])}
 
 

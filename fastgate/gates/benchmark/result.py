@@ -13,7 +13,7 @@ from fastgate.gates import tables
 from fastgate.gates.tables import SCHEMA_VERSION
 from fastgate.gates.verdict import Direction, Engine, Guard, Outcome, Role, Status, Verdict, exit_code, worst
 
-__all__ = ["LATER", "SCHEMA_VERSION", "TABLES", "BenchmarkResult", "with_later_columns"]
+__all__ = ["LATER", "SCHEMA_VERSION", "TABLES", "BenchmarkResult"]
 
 _CODES: Final = pl.List(pl.String)
 _NUMBERS: Final = pl.Float64
@@ -112,12 +112,6 @@ TABLES: Final[dict[str, dict[str, Any]]] = {
 LATER: Final[dict[str, tuple[str, ...]]] = {
     "verdicts": ("replicates", "share_pass", "share_review", "share_block")
 }
-
-
-def with_later_columns(table: str, frame: pl.DataFrame) -> pl.DataFrame:
-    """A table with those of its columns in `LATER` that it lacks, as null."""
-    lacking = [name for name in LATER.get(table, ()) if name not in frame.columns]
-    return frame.with_columns(pl.lit(None, TABLES[table][name]).alias(name) for name in lacking)
 
 
 @dataclass(frozen=True, eq=False)

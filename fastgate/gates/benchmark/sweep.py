@@ -30,7 +30,7 @@ from fastgate.gates.benchmark.request import (
 )
 from fastgate.gates.benchmark.result import TABLES, BenchmarkResult
 from fastgate.gates.benchmark.significance import SweepPvalues
-from fastgate.gates.policy import PolicySource, policy_hash, to_dict
+from fastgate.gates.policy import PolicySource, to_dict
 from fastgate.gates.verdict import exit_code, worst
 from fastgate.progress import Listener, unheard
 
@@ -305,8 +305,7 @@ def _key(request: Request, portion: Portion, family: SweepPvalues | None) -> str
     adjusted = b"" if family is None else family.win.tobytes() + family.loss.tobytes()
     everything = {
         "fastgate": fastgate.__version__,
-        "policy": policy_hash(request.rules),
-        "stated": to_dict(request.rules),
+        "policy": to_dict(request.rules),
         "samples": portion.samples.fingerprint,
         "family": hashlib.sha256(adjusted).hexdigest(),
         "candidates": sorted(set(portion.builds) & set(request.candidates)),

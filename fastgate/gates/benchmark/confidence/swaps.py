@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fastgate import threads
-from fastgate.gates.benchmark.confidence.drawing_setting import Setting
+from fastgate.gates.benchmark.confidence.drawing_setting import Setting, frozen
 from fastgate.gates.benchmark.confidence.drawings import Block, States, aligned
 from fastgate.gates.benchmark.confidence.improvements import Improvement
 from fastgate.kernels.drawing_records import Sides, Statistics
@@ -59,9 +59,7 @@ def swapped_states(seed: int, better: Improvement | None) -> States:
             ours[incomplete] = theirs[incomplete] = np.nan
         n = members.size * n_baselines * kpis
         number = np.arange(n)
-        sides = Sides(number, number, number % kpis, plan.faulty[members].ravel())
-        for array in sides:
-            array.flags.writeable = False
+        sides = frozen(Sides(number, number, number % kpis, plan.faulty[members].ravel()))
         more = np.zeros(n) if better is None else _gains(at.rules, block, better, ours, theirs, sides.kpi)
         ours, theirs = _made_identical(ours, theirs)
         states = np.empty((n, block.n_replicates), np.uint8)
